@@ -1,0 +1,1 @@
+"""Files and frames in, arrays out, and the same kind of frame back."""

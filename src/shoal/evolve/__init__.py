@@ -1,0 +1,1 @@
+"""What the searches share: progress, clocks, and (with the first search) loops and selection."""

@@ -1,0 +1,108 @@
+"""How kernels are compiled: the flags, the cache, and the account of the time it takes.
+
+An entry point is `@kernel("signature")`: it is compiled when its module is imported, or loaded
+from the cache, so a search never stops to compile, and `shoal warmup` only has to import.
+A function that only kernels call is `@inner`. Fast-math is off: the engines of one method must
+give the same labels, and reordered sums would change ties.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import pkgutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from numba.core import event
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_FLAGS = {"nogil": True, "fastmath": False, "error_model": "numpy", "boundscheck": False}
+
+
+def kernel(signature: str | list[str], *, parallel: bool = False) -> Callable[[F], F]:
+    """Compile an entry point for its signature(s) now, or load it from the cache."""
+
+    def decorate(function: F) -> F:
+        before = numba.config.CACHE_DIR
+        numba.config.CACHE_DIR = str(cache_folder())  # only while the cache is looked up: other packages keep theirs
+        started = time.process_time()
+        inside = _account.seconds
+        try:
+            compiled: F = numba.njit(signature, cache=True, parallel=parallel, **_FLAGS)(function)
+        finally:
+            numba.config.CACHE_DIR = before
+        # Loading from the cache is no search either; it is booked with the compilation.
+        _account.seconds = inside + (time.process_time() - started)
+        return compiled
+
+    return decorate
+
+
+def inner(function: F) -> F:
+    """Compile a function that only kernels call; it becomes part of their code."""
+    compiled: F = numba.njit(inline="never", **_FLAGS)(function)
+    return compiled
+
+
+def compile_seconds() -> float:
+    """CPU seconds spent on compiling and loading kernels in this process so far."""
+    return _account.seconds
+
+
+def when_compiling(say: Callable[[str], None]) -> None:
+    """Call `say` once, with the first kernel's name, if anything has to be compiled."""
+    _account.say = say
+
+
+def warm_up() -> int:
+    """Import every module of kernels, so that all are compiled; gives the number of modules."""
+    import shoal.kernels as room
+
+    names = [m.name for m in pkgutil.iter_modules(room.__path__) if m.name != "compiling"]
+    for name in names:
+        importlib.import_module(f"shoal.kernels.{name}")
+    return len(names)
+
+
+def cache_folder() -> Path:
+    """Where compiled kernels are kept; named after their sources, so that no stale code is ever loaded.
+
+    Numba looks at the file of a kernel only, not at the files of the functions it calls.
+    """
+    global _folder
+    if _folder is None:
+        digest = hashlib.sha256()
+        for source in sorted(Path(__file__).parent.glob("*.py")):
+            digest.update(source.read_bytes())
+        root = os.environ.get("NUMBA_CACHE_DIR") or os.path.join(
+            os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "shoal"
+        )
+        _folder = Path(root) / f"kernels-{digest.hexdigest()[:12]}"
+    return _folder
+
+
+class _Account(event.Listener):  # type: ignore[misc]
+    """Hears of every compilation, to tell the user once that it takes a moment."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.say: Callable[[str], None] | None = None
+
+    def on_start(self, event: event.Event) -> None:
+        if self.say is not None:
+            say, self.say = self.say, None
+            say(str(event.data["dispatcher"].py_func.__name__))
+
+    def on_end(self, event: event.Event) -> None:
+        return
+
+
+_folder: Path | None = None
+_account = _Account()
+event.register("numba:compile", _account)

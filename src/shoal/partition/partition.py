@@ -1,0 +1,119 @@
+"""A k-partition: which records form a group, and what that costs.
+
+SSE is the sum over groups and records of the squared distance to the group's centroid;
+information loss is 100 * SSE / SST (spec/1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import PromiseError, UsageError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class KPartition:
+    """Groups of records. Labels run from 0, numbered by each group's first record.
+
+    `facts` tells how the partition was found (an engine, a chosen gamma, the stages of a search).
+    """
+
+    labels: Ints
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        labels = np.asarray(self.labels)
+        if labels.ndim != 1 or labels.size == 0 or labels.dtype.kind not in "iu":
+            raise UsageError("labels must be a non-empty list of whole numbers, one a record")
+        if labels.min() < 0:
+            raise UsageError(f"every record must be in a group; record {int(labels.argmin())} (counted from 0) is in none")
+        object.__setattr__(self, "labels", by_first_record(labels))
+        self.labels.flags.writeable = False
+
+    @property
+    def n(self) -> int:
+        return int(self.labels.size)
+
+    @property
+    def groups(self) -> int:
+        return int(self.labels.max()) + 1
+
+    @cached_property
+    def sizes(self) -> Ints:
+        return np.bincount(self.labels, minlength=self.groups).astype(np.int64)
+
+    def members(self) -> list[Ints]:
+        """The records of each group, in their order."""
+        order = np.argsort(self.labels, kind="stable")
+        return np.split(order, np.cumsum(self.sizes)[:-1])
+
+    def centroids(self, values: Floats, weights: Floats | None = None) -> Floats:
+        """The (weighted) mean of each group."""
+        values = _matrix(values, self.n)
+        weigh = np.ones(self.n) if weights is None else weights
+        # Sums are taken around the overall mean: an offset of 1e9 must not eat the digits of a small spread.
+        origin = values.mean(axis=0)
+        totals = np.bincount(self.labels, weights=weigh, minlength=self.groups)
+        sums = np.empty((self.groups, values.shape[1]))
+        for j in range(values.shape[1]):
+            sums[:, j] = np.bincount(self.labels, weights=weigh * (values[:, j] - origin[j]), minlength=self.groups)
+        return origin + sums / totals[:, None]
+
+    def medians(self, values: Floats) -> Floats:
+        """The median of each group, column by column."""
+        values = _matrix(values, self.n)
+        return np.array([np.median(values[rows], axis=0) for rows in self.members()])
+
+    def sse(self, values: Floats, weights: Floats | None = None) -> float:
+        """Sum of squared distances to the centroids."""
+        values = _matrix(values, self.n)
+        squares = ((values - self.centroids(values, weights)[self.labels]) ** 2).sum(axis=1)
+        return float(squares.sum() if weights is None else (weights * squares).sum())
+
+    def check(self, k: int) -> KPartition:
+        """Itself if every group has at least k records; an error otherwise."""
+        small = np.flatnonzero(self.sizes < k)
+        if small.size:
+            first = int(np.flatnonzero(self.labels == small[0])[0])
+            raise PromiseError(
+                f"{small.size} of {self.groups} groups have fewer than k = {k} records; the first, with "
+                f"{int(self.sizes[small[0]])}, is that of record {first} (counted from 0)"
+            )
+        return self
+
+
+def by_first_record(labels: NDArray[Any]) -> Ints:
+    """The same groups, numbered from 0 in the order of their first records.
+
+    >>> by_first_record(np.array([7, 3, 7, 1]))
+    array([0, 1, 0, 2])
+    """
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(first.size, dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(first.size)
+    return rank[inverse.reshape(-1)]
+
+
+def total_squares(values: Floats, weights: Floats | None = None) -> float:
+    """SST: the sum of squared distances to the overall centroid."""
+    values = np.asarray(values, dtype=np.float64)
+    squares = ((values - np.average(values, axis=0, weights=weights)) ** 2).sum(axis=1)
+    return float(squares.sum() if weights is None else (weights * squares).sum())
+
+
+def _matrix(values: Floats, n: int) -> Floats:
+    values = np.asarray(values, dtype=np.float64)
+    if values.ndim == 1:
+        values = values[:, None]
+    if values.ndim != 2 or values.shape[0] != n:
+        raise UsageError(f"the values must be an array of {n} rows, not of shape {values.shape}")
+    return values

@@ -1,0 +1,1 @@
+"""Standalone HTML pages that work offline."""
