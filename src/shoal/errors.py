@@ -30,6 +30,10 @@ class PromiseError(ShoalError):
     exit_code = 1
 
 
+class ShoalWarning(UserWarning):
+    """Something that succeeds and that the user should know of all the same."""
+
+
 def unknown(what: str, name: object, allowed: Iterable[object], error: type[ShoalError] = UsageError) -> ShoalError:
     """An error for a name that is not among `allowed`, with the nearest one proposed.
 

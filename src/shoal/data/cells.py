@@ -1,0 +1,78 @@
+"""One column as float64: which cells are missing, and which cannot be numbers.
+
+A cell is missing if it is null, NaN, or a code that the file itself declares missing (SPSS).
+No number is ever taken for a missing value: -999 is -999.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.data.frames import kind
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A column's numbers (NaN where there is none), its missing cells and its first cell that is text."""
+
+    values: Floats
+    missing: Bools
+    bad: tuple[int, ...] = ()
+    first_bad: Any = None
+
+
+def cells(series: nw.Series[Any], codes: tuple[tuple[Any, Any], ...] = ()) -> Cells:
+    """The numbers of a column that is meant to hold numbers."""
+    what = kind(series)
+    missing = np.asarray(series.is_null().to_numpy(), dtype=bool)
+    if what in ("number", "bool") and series.dtype != nw.Object:
+        values = np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+    elif what in ("date", "time", "other"):
+        present = np.flatnonzero(~missing)
+        return Cells(np.full(len(series), np.nan), missing, tuple(present.tolist()), _first(series, present))
+    else:
+        values, missing, bad = _from_objects(series, missing)
+        if bad:
+            return Cells(values, missing, tuple(bad), _first(series, np.array(bad)))
+    missing = missing | np.isnan(values)
+    for lowest, highest in codes:
+        if isinstance(lowest, (int, float)):
+            missing |= (values >= lowest) & (values <= highest)
+    return Cells(values, missing)
+
+
+def _from_objects(series: nw.Series[Any], missing: Bools) -> tuple[Floats, Bools, list[int]]:
+    """Numbers from text, categories or Python objects; empty text is missing."""
+    values = np.full(len(series), np.nan)
+    missing = missing.copy()
+    bad: list[int] = []
+    for i, cell in enumerate(series.to_list()):
+        if missing[i]:
+            continue
+        if isinstance(cell, str):
+            if not cell.strip():
+                missing[i] = True
+                continue
+            if not NUMBER.fullmatch(cell):
+                bad.append(i)
+                continue
+        try:
+            values[i] = float(cell)
+        except (TypeError, ValueError):
+            bad.append(i)
+    return values, missing, bad
+
+
+def _first(series: nw.Series[Any], rows: NDArray[Any]) -> Any:
+    return series[int(rows[0])] if rows.size else None

@@ -1,0 +1,217 @@
+"""Files in and out: the format is told by the name's ending, and a write is all or nothing.
+
+A file is written under another name in the same folder, flushed to the disk, and put in place in
+one step; whatever goes wrong, an existing file stays as it was and nothing half-written is left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+import stat
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from shoal.data import delimited, labelled
+from shoal.data.frames import wrap
+from shoal.data.source import FileSource
+from shoal.errors import InputError, UsageError
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format by its name's endings."""
+
+    name: str
+    endings: tuple[str, ...]
+    family: str
+    writable: bool = True
+
+
+FORMATS = (
+    Format("csv", (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"), "text"),
+    Format("parquet", (".parquet", ".pq"), "columns"),
+    Format("arrow", (".arrow", ".feather", ".ipc"), "columns"),
+    Format("sav", (".sav", ".zsav"), "labelled"),
+    Format("por", (".por",), "labelled"),
+    Format("dta", (".dta",), "labelled"),
+    Format("xpt", (".xpt",), "labelled"),
+    Format("sas7bdat", (".sas7bdat",), "labelled", writable=False),
+)
+
+
+def read_file(
+    path: str | os.PathLike[str],
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+) -> tuple[pl.DataFrame, FileSource]:
+    """The typed frame of a file, and what the file said beyond it."""
+    path = Path(path)
+    _check_readable(path)
+    form = format_of(path)
+    for option, value in (("delimiter", delimiter), ("decimal", decimal)):
+        if value is not None and form.family != "text":
+            raise UsageError(
+                f"{option}={value!r} is for text files such as .csv, and {path.name} is none: leave it out"
+            )
+    if encoding is not None and form.family == "columns":
+        raise UsageError(f"encoding={encoding!r} is not used for {path.suffix} files: leave it out")
+    if path.stat().st_size == 0:
+        raise InputError(f"the file {path} is empty")
+    if form.family == "text":
+        source = delimited.read(path, delimiter=delimiter, encoding=encoding, decimal=decimal)
+    elif form.family == "labelled":
+        source = labelled.read(path, form.name, encoding)
+    else:
+        source = FileSource(path, form.name, _read_columns(path, form))
+    if source.frame.height == 0:
+        raise InputError(f"the file {path} has no rows, only the columns {', '.join(source.frame.columns)}")
+    return source.frame, source
+
+
+def write_file(frame: Any, path: str | os.PathLike[str], source: FileSource | None = None) -> None:
+    """Write a frame of any kind; columns that `source` knows and that are unchanged are written as they were read."""
+    path = Path(path)
+    check_target(path)
+    form = format_of(path)
+    table = _as_polars(frame)
+    with atomically(path) as temporary:
+        if form.family == "text":
+            delimited.write(table, temporary, path.name, source)
+        elif form.family == "labelled":
+            labelled.write(table, temporary, path, form.name, source)
+        elif form.name == "parquet":
+            table.write_parquet(temporary)
+        else:
+            table.write_ipc(temporary, compression="uncompressed")
+
+
+def check_target(path: str | os.PathLike[str], *inputs: str | os.PathLike[str]) -> Path:
+    """The path if a file can be written there and it is none of the inputs; an error otherwise, before any work."""
+    path = Path(path)
+    form = format_of(path)
+    if not form.writable:
+        raise UsageError(f"{path.suffix} files can be read but not written: write {path.stem}.xpt or {path.stem}.sav")
+    if form.family == "labelled":
+        labelled.library()
+    check_place(path, *inputs)
+    return path
+
+
+def check_place(path: str | os.PathLike[str], *inputs: str | os.PathLike[str]) -> Path:
+    """The path if any file, whatever its format, can be written there and it is none of the inputs."""
+    path = Path(path)
+    for given in inputs:
+        if path.exists() and os.path.exists(given) and os.path.samefile(path, given):
+            raise UsageError(f"the output {path} is the input {given} itself: the original is never overwritten")
+    if path.is_dir():
+        raise UsageError(f"the output {path} is a folder: add the name of a file, such as {path / 'release.csv'}")
+    folder = path.parent
+    if not folder.exists():
+        raise UsageError(f"cannot write {path}: there is no folder {folder}; create it first")
+    if not folder.is_dir():
+        raise UsageError(f"cannot write {path}: {folder} is a file, not a folder")
+    if path.exists() and not (stat.S_ISREG(path.stat().st_mode) and os.access(path, os.W_OK)):
+        raise UsageError(f"cannot write {path}: it is no file that may be replaced")
+    try:
+        trial = _new_file(path)
+    except OSError as error:
+        raise UsageError(f"cannot write in the folder {folder}: {error.strerror}") from error
+    trial.unlink()
+    return path
+
+
+@contextlib.contextmanager
+def atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A temporary file beside the target that takes its place when the block ends well, and vanishes otherwise."""
+    target = Path(os.path.realpath(path))  # a link stays a link; what it points to is replaced
+    temporary = _new_file(target)
+    try:
+        if target.exists():
+            os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
+        yield temporary
+        with open(temporary, "rb") as written:
+            os.fsync(written.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _flush_folder(target.parent)
+
+
+def format_of(path: Path) -> Format:
+    """The format that a file's name tells."""
+    name = path.name.lower()
+    for form in FORMATS:
+        if name.endswith(form.endings):
+            return form
+    known = ", ".join(ending for form in FORMATS for ending in form.endings)
+    hint = " Save the workbook's sheet as CSV first." if name.endswith((".xlsx", ".xls", ".ods")) else ""
+    what = f"the ending {path.suffix!r}" if path.suffix else "a name without an ending"
+    raise UsageError(f"{path}: {what} tells no format that is known.{hint} Known endings are {known}")
+
+
+def _check_readable(path: Path) -> None:
+    if path.is_dir():
+        raise InputError(f"{path} is a folder, not a file")
+    if not path.exists():
+        near: list[str] = []
+        if path.parent.is_dir():
+            near = difflib.get_close_matches(path.name, os.listdir(path.parent), n=1, cutoff=0.6)
+        hint = f"; did you mean {path.parent / near[0]}?" if near else ""
+        raise InputError(f"there is no file {path}{hint}")
+    if not os.access(path, os.R_OK):
+        raise InputError(f"the file {path} may not be read: its permissions forbid it")
+
+
+def _read_columns(path: Path, form: Format) -> pl.DataFrame:
+    try:
+        if form.name == "parquet":
+            return pl.read_parquet(path, hive_partitioning=False)
+        try:
+            return pl.read_ipc(path)
+        except pl.exceptions.ComputeError:
+            return pl.read_ipc_stream(path)  # the same ending is used for both of Arrow's layouts
+    except (pl.exceptions.PolarsError, OSError) as error:
+        first = str(error).strip().splitlines()[0]
+        raise InputError(f"the file {path} cannot be read as {form.name}: {first}") from error
+
+
+def _as_polars(frame: Any) -> pl.DataFrame:
+    if isinstance(frame, pl.DataFrame):
+        return frame
+    try:
+        return wrap(frame).to_polars()
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"writing this kind of frame needs {error.name}: pip install {error.name}, or pass a polars frame"
+        ) from error
+    except Exception as error:
+        if type(error).__module__.startswith(("pyarrow", "polars")):
+            raise InputError(f"a column cannot be written: {str(error).splitlines()[0]}") from error
+        raise
+
+
+def _new_file(target: Path) -> Path:
+    """An empty file beside the target, with the permissions that a new file has."""
+    path = target.with_name(f".{target.name[:100]}.{uuid.uuid4().hex[:8]}.part")
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    return path
+
+
+def _flush_folder(folder: Path) -> None:
+    """Make the new name durable; not every system can, and the file's content is safe already."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

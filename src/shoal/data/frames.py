@@ -1,0 +1,159 @@
+"""Frames of pandas, polars and pyarrow: one look at them through narwhals, and new columns put into a copy.
+
+Nothing here changes the frame that came in; untouched columns keep their type and bits, and the
+new ones take the place of the old in the same order of columns and rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import InputError, UsageError
+
+KINDS = ("number", "text", "category", "bool", "date", "time", "empty", "other")
+_LIBRARIES = (nw.Implementation.PANDAS, nw.Implementation.POLARS, nw.Implementation.PYARROW)
+
+
+def wrap(frame: Any) -> nw.DataFrame[Any]:
+    """The frame through narwhals, if it is one that can be protected."""
+    if type(frame).__name__ == "LazyFrame":
+        raise UsageError("a lazy frame has no rows yet: call .collect() on it first")
+    _check_names(frame)
+    try:
+        data: nw.DataFrame[Any] | None = nw.from_native(frame, eager_only=True)
+    except TypeError:
+        data = None
+    if data is None or data.implementation not in _LIBRARIES:
+        raise UsageError(
+            "the data must be the path of a file or a frame of pandas, polars or pyarrow "
+            f"(DataFrame or Table), not {type(frame).__module__}.{type(frame).__qualname__}"
+        )
+    if not data.columns:
+        raise InputError("the data have no columns")
+    if len(data) == 0:
+        raise InputError(f"the data have no rows, only the columns {', '.join(data.columns)}")
+    return data
+
+
+def kind(series: nw.Series[Any]) -> str:
+    """What a column holds, as one of KINDS."""
+    dtype = series.dtype
+    if dtype.is_numeric():
+        return "number"
+    if dtype == nw.Boolean:
+        return "bool"
+    if dtype == nw.String:
+        return "text"
+    if dtype in (nw.Categorical, nw.Enum):
+        return "category"
+    if dtype in (nw.Date, nw.Datetime):
+        return "date"
+    if dtype in (nw.Time, nw.Duration):
+        return "time"
+    if series.is_null().all():
+        return "empty"
+    return _kind_of_objects(series.to_list()) if dtype == nw.Object else "other"
+
+
+def replaced(
+    data: nw.DataFrame[Any], new: Mapping[str, NDArray[Any]], drop: Collection[str], whole: Collection[str]
+) -> Any:
+    """A native copy without the columns `drop` and with the values of `new`, in the same order.
+
+    Numbers become float64 in the frame's own family of types; a column in `whole` is rounded and
+    keeps its integer type. Other values become text.
+    """
+    kept = [name for name in data.columns if name not in drop]
+    if not kept:
+        raise UsageError("every column is an identifier: nothing would be left to release")
+    columns = {name: _column(data[name], values, name in whole) for name, values in new.items()}
+    native = data.to_native()
+    if data.implementation.is_pandas():
+        copy = native[kept].copy()
+        for name, values in columns.items():
+            copy[name] = values
+        return copy
+    if data.implementation.is_polars():
+        return native.select(kept).with_columns(list(columns.values()))
+    table = native.select(kept)
+    for name, values in columns.items():
+        place = kept.index(name)
+        field = table.schema.field(place).with_type(values.type)
+        table = table.set_column(place, field, values)
+    return table
+
+
+def _check_names(frame: Any) -> None:
+    columns = getattr(frame, "column_names", None) or getattr(frame, "columns", None)
+    if columns is None or not isinstance(getattr(frame, "shape", None), tuple):
+        return  # no frame: the caller says so
+    given = list(columns) if not hasattr(columns, "tolist") else columns.tolist()
+    check_unique(given)
+    for name in given:
+        if not isinstance(name, str):
+            raise InputError(f"names of columns must be text, not {name!r}; frame.columns.astype(str) makes them so")
+
+
+def check_unique(names: list[Any]) -> None:
+    """An error if a name stands twice; it tells which and where."""
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        places = [str(i + 1) for i, name in enumerate(names) if name == twice[0]]
+        more = f", and {len(twice) - 1} more names stand twice" if len(twice) > 1 else ""
+        raise InputError(
+            f"the column name {twice[0]!r} stands at the places {', '.join(places)}{more}: "
+            "give every column a name of its own"
+        )
+
+
+def _kind_of_objects(values: list[Any]) -> str:
+    present = [v for v in values if v is not None and not (isinstance(v, float) and math.isnan(v))]
+    if all(isinstance(v, (Real, Decimal)) and not isinstance(v, (bool, np.bool_)) for v in present):
+        return "number"
+    return "text"
+
+
+def _column(old: nw.Series[Any], values: NDArray[Any], whole: bool) -> Any:
+    """New values for a column as a native series of the old one's family."""
+    values = np.asarray(values)
+    if values.shape != (len(old),):
+        raise UsageError(f"the column {old.name!r} needs {len(old)} new values, not an array of shape {values.shape}")
+    if values.dtype.kind not in "iuf":
+        return _series(old, [None if v is None else str(v) for v in values.tolist()], _native_type(old, nw.String))
+    if whole:
+        values = np.rint(values)
+    stays = old.dtype.is_integer() and (whole or values.dtype.kind in "iu")
+    if stays:
+        return _series(old, values.astype(np.int64), _native_type(old, old.dtype))
+    return _series(old, values.astype(np.float64), _native_type(old, nw.Float64))
+
+
+def _native_type(old: nw.Series[Any], dtype: Any) -> Any:
+    """A type as the frame's library writes it; pandas has three families, and the old column's is kept."""
+    empty = old.head(0)
+    native = empty.to_native() if old.dtype == dtype else _cast(empty, dtype)
+    return native.type if old.implementation.is_pyarrow() else native.dtype
+
+
+def _cast(empty: nw.Series[Any], dtype: Any) -> Any:
+    if empty.dtype.is_numeric() or empty.dtype in (nw.String, nw.Boolean):
+        return empty.cast(dtype).to_native()
+    return nw.new_series(empty.name, [], dtype, backend=empty.implementation).to_native()
+
+
+def _series(old: nw.Series[Any], values: Any, dtype: Any) -> Any:
+    library = old.__native_namespace__()
+    if old.implementation.is_pandas():
+        return library.Series(values, index=old.to_native().index, name=old.name).astype(dtype)
+    if old.implementation.is_polars():
+        return library.Series(old.name, values).cast(dtype)
+    return library.chunked_array([library.array(values).cast(dtype)])

@@ -1,0 +1,392 @@
+"""A table: a frame with its columns' roles, and the way from it to numbers and back (narwhals in the middle).
+
+Searches see the float64 arrays that a table gives; the protected arrays come back as a frame of
+the kind that came in. Rows in messages are counted as a person counts them: the first is row 1.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.data.cells import Bools, Cells, Floats, cells
+from shoal.data.frames import kind, replaced, wrap
+from shoal.data.roles import Roles, names
+from shoal.data.source import FileSource
+from shoal.errors import InputError, ShoalWarning, UsageError, check_choice, unknown
+
+MISSING = ("error", "drop", "median")
+EXACT = 2.0**53  # beyond it float64 skips whole numbers
+
+
+def read(
+    data: Any,
+    *,
+    identifiers: str | Iterable[str] = (),
+    quasi: str | Iterable[str] = (),
+    confidential: str | Iterable[str] = (),
+    weight: str | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+) -> Table:
+    """A table from a file or a frame; `delimiter`, `encoding` and `decimal` are for text files and found if not given."""
+    roles = Roles(names(identifiers, "identifiers"), names(quasi, "quasi"), names(confidential, "confidential"), weight)
+    if isinstance(data, (str, os.PathLike)):
+        from shoal.data.files import read_file
+
+        frame, source = read_file(data, delimiter=delimiter, encoding=encoding, decimal=decimal)
+        return Table(frame, roles, source)
+    given = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal}
+    for option, value in given.items():
+        if value is not None:
+            raise UsageError(f"{option}={value!r} is for text files, and the data are a frame already: leave it out")
+    return Table(data, roles)
+
+
+class Column(NamedTuple):
+    """What a column looks like, for messages."""
+
+    name: str
+    kind: str
+    distinct: int
+    missing: int
+    example: str
+
+
+class Table:
+    """Microdata with roles: one row a record. The frame is never changed."""
+
+    def __init__(
+        self,
+        frame: Any,
+        roles: Roles | None = None,
+        source: FileSource | None = None,
+        *,
+        numbering: NDArray[np.int64] | None = None,
+    ) -> None:
+        self._data = wrap(frame)
+        self.roles = (roles or Roles()).check(self._data.columns)
+        self.source = source
+        self._numbering = numbering  # the rows' numbers in the original, once some have been dropped
+
+    def __repr__(self) -> str:
+        return f"<Table of {self.rows} rows, {len(self.columns)} columns: {', '.join(self.columns)}>"
+
+    @property
+    def frame(self) -> Any:
+        """The frame as it came in."""
+        return self._data.to_native()
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self._data.columns)
+
+    @property
+    def rows(self) -> int:
+        return len(self._data)
+
+    @cached_property
+    def kinds(self) -> dict[str, str]:
+        """What each column holds: number, text, category, bool, date, time, empty or other."""
+        return {name: kind(self._data[name]) for name in self._data.columns}
+
+    def describe(self) -> list[Column]:
+        """A row for each column: its name, kind, distinct values, missing cells, and an example."""
+        found = []
+        for name in self.columns:
+            series = self._data[name]
+            present = series.drop_nulls()
+            example = str(present[0]) if len(present) else ""
+            distinct = len(set(map(str, present.to_list()))) if self.kinds[name] == "other" else present.n_unique()
+            found.append(Column(name, self.kinds[name], int(distinct), self.rows - len(present), example))
+        return found
+
+    def with_roles(self, roles: Roles) -> Table:
+        """The same data with other roles."""
+        return Table(self.frame, roles, self.source, numbering=self._numbering)
+
+    # -- which columns ---------------------------------------------------------------------------
+
+    def quasi_columns(self) -> tuple[str, ...]:
+        """The quasi-identifiers: those named, or all columns without a role if all of them are numbers."""
+        if self.roles.quasi:
+            return self.roles.quasi
+        given = {column for _, column in self.roles.pairs()}
+        free = [name for name in self.columns if name not in given]
+        if not free:
+            raise UsageError("every column has another role: name the quasi-identifiers, the columns to protect")
+        if all(self.kinds[name] == "number" for name in free):
+            return tuple(free)
+        raise UsageError(self._choose_columns(free))
+
+    def _choose_columns(self, free: Sequence[str]) -> str:
+        almost = [f"\n{line}" for line in map(self._almost_numbers, free) if line]
+        number = [name for name in free if self.kinds[name] == "number"][:2]
+        example = ",".join(number or free[:2])
+        width = max(len(name) for name in self.columns)
+        rows = [
+            f"  {c.name:<{width}}  {c.kind:<8}  {c.distinct} distinct"
+            + (f", {c.missing} missing" if c.missing else "")
+            + (f", such as {_short(c.example)}" if c.example else "")
+            for c in self.describe()
+        ]
+        return (
+            "not all columns are numbers, so the quasi-identifiers (the columns to protect) must be named, "
+            f"for example --quasi {example}, or quasi={example.split(',')!r} in Python. The columns are:\n"
+            + "\n".join(rows)
+            + "".join(almost)
+        )
+
+    def _almost_numbers(self, name: str) -> str:
+        """A line on a text column that is mostly numbers: likely a slip in the file."""
+        if self.kinds[name] != "text":
+            return ""
+        found = self._cells(name)
+        present = self.rows - int(found.missing.sum())
+        if not found.bad or len(found.bad) * 2 > present:
+            return ""
+        return self._text_message(name, found)
+
+    # -- numbers ---------------------------------------------------------------------------------
+
+    def numbers(
+        self, columns: Iterable[str] | None = None, *, missing: str = "error", allow_constant: bool = False
+    ) -> Floats:
+        """The columns (the quasi-identifiers if none are named) as an n x d array of float64.
+
+        Missing cells are an error, or NaN with missing="keep". All columns constant is an error and
+        some of them a warning, unless `allow_constant`.
+        """
+        check_choice("way with missing cells", missing, ("error", "keep"))
+        chosen = self._chosen(columns)
+        values = np.empty((self.rows, len(chosen)))
+        for j, name in enumerate(chosen):
+            found = self._numeric_cells(name)
+            if missing == "error" and found.missing.any():
+                raise InputError(self._missing_message(name, found, chosen))
+            values[:, j] = found.values
+            if missing == "keep":
+                values[found.missing, j] = np.nan
+        if not allow_constant:
+            _check_constant(values, chosen)
+        return values
+
+    def weights(self) -> Floats | None:
+        """The records' weights, all positive; None if no column has that role."""
+        name = self.roles.weight
+        if name is None:
+            return None
+        found = self._numeric_cells(name)
+        if found.missing.any():
+            row = self._row(int(np.flatnonzero(found.missing)[0]))
+            raise InputError(
+                f"the weight column {name!r} has {_count(found.missing.sum(), 'missing value')}, "
+                f"the first in row {row}: every record needs a weight"
+            )
+        low = np.flatnonzero(found.values <= 0)
+        if low.size:
+            raise InputError(
+                f"weights must be above 0; the column {name!r} has {found.values[low[0]]:g} in row {self._row(int(low[0]))}"
+                f" ({_count(low.size, 'such row')}): remove the records that stand for nobody, or leave the weight out"
+            )
+        return found.values
+
+    def whole(self, columns: Iterable[str] | None = None) -> tuple[str, ...]:
+        """Those of the columns that hold whole numbers only, whatever their type."""
+        chosen = self._chosen(columns)
+        return tuple(name for name in chosen if _all_whole(self._numeric_cells(name).values))
+
+    def _chosen(self, columns: Iterable[str] | None) -> tuple[str, ...]:
+        chosen = self.quasi_columns() if columns is None else names(columns, "columns")
+        if not chosen:
+            raise UsageError("no columns are named: at least one is needed")
+        Roles(quasi=chosen).check(self.columns)
+        return chosen
+
+    def _numeric_cells(self, name: str) -> Cells:
+        """The cells of a column that must hold finite numbers, apart from missing ones."""
+        found = self._cells(name)
+        if found.bad:
+            raise InputError(self._text_message(name, found))
+        endless = np.flatnonzero(np.isinf(found.values))
+        if endless.size:
+            raise InputError(
+                f"the column {name!r} has {_count(endless.size, 'infinite value')}, the first in row "
+                f"{self._row(int(endless[0]))}: put numbers there, make them missing, or leave the column out"
+            )
+        return found
+
+    def _cells(self, name: str) -> Cells:
+        codes = () if self.source is None else self.source.user_missing(name)
+        return cells(self._data[name], codes)
+
+    def _text_message(self, name: str, found: Cells) -> str:
+        what = self.kinds[name]
+        row = self._row(found.bad[0])
+        if what in ("text", "category"):
+            return (
+                f"the column {name!r} has text where a number is needed: {_short(str(found.first_bad))!r} in row {row}"
+                f" ({_count(len(found.bad), 'such cell')}): correct the file, or leave the column out"
+            )
+        held = {"date": "dates", "time": "times"}.get(what, f"no numbers ({self._data[name].dtype})")
+        return (
+            f"the column {name!r} holds {held}, such as {_short(str(found.first_bad))!r} in row {row}, "
+            "and numbers are needed: make it a number (a year, an age), or leave the column out"
+        )
+
+    def _missing_message(self, name: str, found: Cells, chosen: Sequence[str]) -> str:
+        first = int(np.flatnonzero(found.missing)[0])
+        here = int(found.missing.sum())
+        every = np.zeros(self.rows, dtype=bool)
+        others = []
+        for column in chosen:
+            gaps = self._numeric_cells(column).missing
+            every |= gaps
+            if gaps.any() and column != name:
+                others.append(column)
+        also = f"; {', '.join(map(repr, others[:5]))}{' and others' if others[5:] else ''} too" if others else ""
+        return (
+            f"the column {name!r} has {_count(here, 'missing value')}{self._why_missing(name, found)}, the first in row "
+            f"{self._row(first)}{also}. Choose what to do: --missing drop leaves out the {_count(every.sum(), 'row')} "
+            "concerned, --missing median fills in the column's median; or leave the column out"
+        )
+
+    def _why_missing(self, name: str, found: Cells) -> str:
+        """The marks and codes that count as missing in a column, if there are any."""
+        if self.source is None:
+            return ""
+        marks = [repr(mark) for mark in self.source.markers.get(name, ())]
+        codes = [low if low == high else f"{low} to {high}" for low, high in self.source.user_missing(name)]
+        told = [f"the file's missing codes {', '.join(map(_plain, codes))}"] if codes else []
+        told += [f"written {', '.join(marks)}"] if marks else []
+        return f" ({'; '.join(told)})" if told else ""
+
+    def _row(self, place: int) -> int:
+        return place + 1 if self._numbering is None else int(self._numbering[place])
+
+    # -- missing values --------------------------------------------------------------------------
+
+    def with_missing(self, policy: str, columns: Iterable[str] | None = None) -> Table:
+        """The table without missing cells in the columns: an error, rows dropped, or medians filled in."""
+        check_choice("way with missing cells", policy, MISSING)
+        chosen = self._chosen(columns)
+        found = {name: self._numeric_cells(name) for name in chosen}
+        gaps = {name: f for name, f in found.items() if f.missing.any()}
+        if not gaps:
+            return self
+        if policy == "error":
+            name = next(iter(gaps))
+            raise InputError(self._missing_message(name, gaps[name], chosen))
+        return self._dropped(gaps) if policy == "drop" else self._filled(gaps)
+
+    def _dropped(self, gaps: Mapping[str, Cells]) -> Table:
+        kept = ~np.any([f.missing for f in gaps.values()], axis=0)
+        if not kept.any():
+            raise InputError(f"every row has a missing value in {', '.join(gaps)}: dropping them leaves nothing")
+        lost = self.rows - int(kept.sum())
+        _warn(f"{_count(lost, 'row')} of {self.rows} left out for missing values in {', '.join(gaps)}")
+        numbering = np.arange(1, self.rows + 1) if self._numbering is None else self._numbering
+        return Table(
+            self._data.filter(kept.tolist()).to_native(),
+            self.roles,
+            None if self.source is None else self.source.take(kept),
+            numbering=numbering[kept],
+        )
+
+    def _filled(self, gaps: Mapping[str, Cells]) -> Table:
+        weights = self.weights()
+        new, told = {}, []
+        for name, found in gaps.items():
+            present = ~found.missing
+            if not present.any():
+                raise InputError(f"the column {name!r} has no values, hence no median: leave it out")
+            middle = _median(found.values[present], None if weights is None else weights[present])
+            new[name] = np.where(found.missing, middle, found.values)
+            told.append(f"{name} ({int(found.missing.sum())} cells: {middle:g})")
+        _warn(f"missing values filled with the column's median: {', '.join(told)}")
+        whole = [name for name, values in new.items() if _all_whole(values)]
+        return Table(replaced(self._data, new, (), whole), self.roles, self.source, numbering=self._numbering)
+
+    # -- the way back ----------------------------------------------------------------------------
+
+    def protected(
+        self,
+        new: Mapping[str, NDArray[Any]],
+        *,
+        drop_identifiers: bool = True,
+        round_columns: Iterable[str] = (),
+    ) -> Any:
+        """A frame of the kind that came in, with the columns of `new` replaced and the identifiers gone.
+
+        New numbers are float64; those of `round_columns` are rounded and keep an integer type.
+        """
+        drop = self.roles.identifiers if drop_identifiers else ()
+        whole = names(round_columns, "round_columns")
+        for name in new:
+            if name not in self.columns:
+                raise unknown("column", name, self.columns)
+            if name in drop:
+                raise UsageError(f"the column {name!r} is an identifier and is not released: it takes no new values")
+        for name in whole:
+            if name not in new:
+                raise UsageError(f"the column {name!r} is to be rounded, but it has no new values")
+        return replaced(self._data, new, drop, whole)
+
+
+def _check_constant(values: Floats, columns: Sequence[str]) -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        lowest, highest = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
+        wide = ~np.isfinite(highest - lowest) & np.isfinite(highest) & np.isfinite(lowest)
+    if wide.any():
+        name = columns[int(np.flatnonzero(wide)[0])]
+        raise InputError(f"the numbers of the column {name!r} lie too far apart to be subtracted: rescale it")
+    constant = [name for name, low, high in zip(columns, lowest, highest, strict=True) if not high > low]
+    if len(constant) == len(columns):
+        what = f"the column {columns[0]!r} is" if len(columns) == 1 else f"all {len(columns)} columns are"
+        raise InputError(f"{what} constant ({', '.join(columns)}): there is nothing to protect; name other columns")
+    if constant:
+        _warn(f"constant: {', '.join(constant)}; a column with one value does not tell records apart")
+    big = [n for n, low, high in zip(columns, lowest, highest, strict=True) if max(-low, high) > EXACT]
+    if big:
+        _warn(f"numbers beyond 2^53 in {', '.join(big)}: their last digits are lost in float64")
+
+
+def _median(values: Floats, weights: Floats | None) -> float:
+    """The value with half of the weight on either side; between two such, their mean."""
+    if weights is None:
+        return float(np.median(values))
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(weights[order])
+    half = reached[-1] / 2
+    place = int(np.searchsorted(reached, half))
+    if reached[place] > half or place + 1 == order.size:
+        return float(values[order[place]])
+    return float((values[order[place]] + values[order[place + 1]]) / 2)
+
+
+def _all_whole(values: Floats) -> bool:
+    present: Bools = ~np.isnan(values)
+    return bool(present.any() and np.all(values[present] == np.rint(values[present])))
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, ShoalWarning, stacklevel=4)
+
+
+def _count(number: int | np.integer[Any], what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def _plain(code: Any) -> str:
+    return f"{code:g}" if isinstance(code, float) else str(code)
