@@ -92,6 +92,19 @@ def replaced(
     return table
 
 
+def same(first: nw.Series[Any], second: nw.Series[Any]) -> bool:
+    """Whether two columns agree in type, order and every bit; a missing cell equals a missing cell."""
+    if first.dtype != second.dtype or len(first) != len(second):
+        return False
+    if first.dtype.is_float():
+        left, right = (np.asarray(s.to_numpy(), dtype=np.float64) for s in (first, second))
+        gaps = np.isnan(left)
+        bits = [v[~gaps].view(np.int64) for v in (left, right)] if np.array_equal(gaps, np.isnan(right)) else []
+        return bool(bits) and np.array_equal(*bits)
+    one, two = first.to_native(), second.to_native()
+    return bool(one.equals(two))
+
+
 def _check_names(frame: Any) -> None:
     columns = getattr(frame, "column_names", None) or getattr(frame, "columns", None)
     if columns is None or not isinstance(getattr(frame, "shape", None), tuple):

@@ -7,7 +7,7 @@ A column without a role is released as it is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shoal.errors import UsageError, unknown
 
@@ -49,6 +49,15 @@ class Roles:
             if column not in known:
                 raise unknown("column", column, columns)
         return self
+
+    def of(self, column: str) -> str:
+        """A column's role in a word."""
+        words = {"identifiers": "identifier", "quasi": "quasi-identifier"}
+        return next((words.get(role, role) for role, name in self.pairs() if name == column), "other")
+
+    def released(self) -> Roles:
+        """The roles of what is left once the identifiers are gone."""
+        return replace(self, identifiers=())
 
 
 def names(given: str | Iterable[str] | None, role: str) -> tuple[str, ...]:

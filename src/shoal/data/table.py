@@ -12,11 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.data.cells import Bools, Cells, Floats, cells
-from shoal.data.frames import kind, replaced, wrap
+from shoal.data.frames import kind, replaced, same, wrap
 from shoal.data.roles import Roles, names
 from shoal.data.source import FileSource
 from shoal.errors import InputError, ShoalWarning, UsageError, check_choice, unknown
@@ -111,6 +112,17 @@ class Table:
     def with_roles(self, roles: Roles) -> Table:
         """The same data with other roles."""
         return Table(self.frame, roles, self.source, numbering=self._numbering)
+
+    def raw(self, name: str) -> NDArray[Any]:
+        """A column as it stands, for counting records that look alike: numbers, else text."""
+        series = self._data[name]
+        if self.kinds[name] in ("number", "bool") and series.dtype != nw.Object and not series.is_null().any():
+            return np.asarray(series.to_numpy())
+        return np.array([None if v is None else str(v) for v in series.to_list()], dtype=object)
+
+    def same_column(self, other: Table, name: str) -> bool:
+        """Whether the column is the same in both tables: type, order and every bit."""
+        return same(self._data[name], other._data[name])
 
     # -- which columns ---------------------------------------------------------------------------
 

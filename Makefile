@@ -1,0 +1,45 @@
+# Everything a newcomer needs: `make demo`, then `make test`. Only Python 3.11, pip, gcc and make are assumed.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+WORKERS ?= 2
+
+.PHONY: demo test lint bench docs clean
+
+$(BIN)/shoal: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.test: $(BIN)/shoal pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint]'
+	@touch $@
+
+$(VENV)/.docs: $(BIN)/shoal pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $@
+
+demo: $(BIN)/shoal ## protect the bundled survey
+	@mkdir -p out
+	$(BIN)/shoal microaggregate examples/survey.csv -k 5 --identifiers name \
+	  --quasi age,hours,income,expenses,wealth --confidential diagnosis \
+	  -o out/survey-protected.csv --report out/survey-report.html
+
+test: lint ## lint, then every test on all cores
+	$(BIN)/python -m pytest -q -n $(WORKERS)
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+bench: $(VENV)/.test ## figures of the README and the docs; takes minutes
+	$(BIN)/python benchmarks/run.py
+
+docs: $(VENV)/.docs ## the site, in site/
+	$(BIN)/python docs/make_commands.py
+	$(BIN)/mkdocs build --strict --quiet
+
+clean:
+	rm -rf $(VENV) out site .mypy_cache .ruff_cache .pytest_cache .hypothesis

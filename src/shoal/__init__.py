@@ -1,0 +1,40 @@
+"""Shoal protects microdata before release: every record hides in a group of at least k.
+
+The names below are imported when they are first used, so that `import shoal` is instant.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from shoal.assessment import assess as assess
+    from shoal.data.roles import Roles as Roles
+    from shoal.data.table import Table as Table
+    from shoal.data.table import read as read
+    from shoal.protect.microaggregation import microaggregate as microaggregate
+    from shoal.release import Release as Release
+
+_WHERE = {
+    "read": "shoal.data.table",
+    "Roles": "shoal.data.roles",
+    "Table": "shoal.data.table",
+    "microaggregate": "shoal.protect.microaggregation",
+    "assess": "shoal.assessment",
+    "Release": "shoal.release",
+}
+
+__all__ = ["Release", "Roles", "Table", "assess", "microaggregate", "read"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WHERE:
+        return getattr(importlib.import_module(_WHERE[name]), name)
+    raise AttributeError(f"module 'shoal' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_WHERE])

@@ -1,0 +1,70 @@
+"""The command line: thin commands, loaded when they are called, so that `shoal --help` is instant."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import warnings
+from typing import Any
+
+import click
+
+from shoal import __version__
+from shoal.errors import ShoalError, ShoalWarning, unknown
+
+# Each command's module has a click command called `command`; the help stands here so that listing needs no import.
+COMMANDS = {
+    "microaggregate": "Put records into groups of at least k and replace them by the group's mean.",
+    "assess": "Measure what a protected file lost and what risk is left.",
+    "data": "List the benchmark data sets; make the generated ones.",
+    "warmup": "Compile everything now, so that no later run has to.",
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"shoal.cli.{name.replace('-', '_')}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            raise click.UsageError(str(unknown("command", args[0], COMMANDS)), ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        warnings.showwarning = _show_warning
+        try:
+            return super().invoke(ctx)
+        except ShoalError as error:
+            click.echo(f"Error: {error}", err=True)
+            ctx.exit(error.exit_code)
+        except KeyboardInterrupt:
+            click.echo("Stopped; nothing was written.", err=True)
+            ctx.exit(130)
+
+
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="shoal")
+def main() -> None:
+    """Protect microdata before release: every record in a group of at least k, at the least loss.
+
+    Start with: shoal microaggregate FILE -k 5 --quasi age,income -o protected.csv
+    """
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:
+    if issubclass(category, ShoalWarning):
+        print(f"Warning: {message}", file=sys.stderr)

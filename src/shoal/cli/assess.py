@@ -1,0 +1,31 @@
+"""`shoal assess`: what a protected file lost, and what risk is left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from shoal.cli.options import NAMES, csv_options, print_json
+
+
+@click.command()
+@click.argument("original", type=click.Path())
+@click.argument("protected", type=click.Path())
+@click.option("--quasi", type=NAMES, default="", help="The columns to measure.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
+def command(original: str, protected: str, quasi: tuple[str, ...], as_json: bool, **reading: Any) -> None:
+    """Measure what PROTECTED lost against ORIGINAL and what risk is left: same records, same order."""
+    from shoal.assessment import assess
+    from shoal.cli.tables import print_assessment
+    from shoal.data.table import read
+
+    figures = assess(read(original, quasi=quasi, **reading), read(protected, **reading))
+    if as_json:
+        print_json(dict(figures))
+    else:
+        print_assessment(figures)
+
+
+for _option in reversed(csv_options):
+    command = _option(command)

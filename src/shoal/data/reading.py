@@ -1,0 +1,16 @@
+"""Whatever a public function is given as data (a table, a frame, a file), as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from shoal.data.table import Table, read
+
+
+def as_table(data: Any, quasi: Sequence[str] = ()) -> Table:
+    """`data` if it is a table already, else the table read from it; `quasi` names its quasi-identifiers anew."""
+    if not isinstance(data, Table):
+        return read(data, quasi=quasi)
+    return data.with_roles(replace(data.roles, quasi=tuple(quasi))) if quasi else data

@@ -1,0 +1,106 @@
+"""A release: the protected table, and how it was made. Its promises are checked on what is about to be written.
+
+`save` writes only if, in the final table, every record shares its quasi-identifiers with at least
+k - 1 others, no identifier is left, no row was lost and every other column is as it was.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shoal.assessment import assess_columns
+from shoal.data.files import check_target, write_file
+from shoal.data.table import Table
+from shoal.errors import PromiseError
+from shoal.measure.anonymity import class_sizes
+from shoal.measure.assessment import Assessment
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """What a method gives back.
+
+    original: the table that came in, its rows as they were used.
+    table: the protected frame, of the kind that came in.
+    changed: the columns that were protected. k: what was promised of them together (None: nothing).
+    facts: figures of the run, as the command line prints them. solution: the partition, cuts or swaps.
+    """
+
+    original: Table
+    table: Any
+    changed: tuple[str, ...]
+    k: int | None
+    facts: dict[str, Any]
+    solution: Any = None
+    title: str = "Release"
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def protected(self) -> Table:
+        """The protected frame as a table."""
+        return Table(self.table, self.original.roles.released(), self.original.source)
+
+    @cached_property
+    def assessment(self) -> Assessment:
+        """What was lost and what risk is left."""
+
+        return assess_columns(self.original, self.protected, self.changed)
+
+    def verify(self) -> None:
+        """Check every promise on the final table; a PromiseError tells the first that fails."""
+        before, after = self.original, self.protected
+        if after.rows != before.rows:
+            raise PromiseError(
+                f"the protected table has {after.rows} rows instead of {before.rows}; nothing is written"
+            )
+        left = [c for c in before.roles.identifiers if c in after.columns]
+        if left:
+            raise PromiseError(f"the identifier {left[0]!r} is still in the protected table; nothing is written")
+        expected = [c for c in before.columns if c not in before.roles.identifiers]
+        if list(after.columns) != expected:
+            raise PromiseError("the protected table's columns are not those of the original; nothing is written")
+        for name in expected:
+            if name not in self.changed and not before.same_column(after, name):
+                raise PromiseError(f"the column {name!r} should be untouched, but it changed; nothing is written")
+        if self.k is not None:
+            smallest = int(class_sizes([after.raw(name) for name in self.changed]).min())
+            if smallest < self.k:
+                raise PromiseError(
+                    f"the smallest class of the protected table has {smallest} records, fewer than k = {self.k}; "
+                    "nothing is written"
+                )
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Verify every promise, then write the table in the format of the path's ending, all or nothing."""
+        target = Path(path)
+        inputs = [self.original.source.path] if self.original.source else []
+        check_target(target, *inputs)
+        self.verify()
+        write_file(self.table, target, self.original.source)
+        return target
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write an HTML page on what was done, lost and left; it works offline."""
+        from shoal.report.page import write_report
+
+        return write_report(self, Path(path))
+
+    def column_changes(self) -> list[dict[str, Any]]:
+        """Mean and deviation of each protected column, before and after."""
+        weights = self.original.weights()
+        before, after = (t.numbers(self.changed, allow_constant=True) for t in (self.original, self.protected))
+        rows = []
+        for j, name in enumerate(self.changed):
+            row: dict[str, Any] = {"column": name}
+            for when, values in (("before", before[:, j]), ("after", after[:, j])):
+                mean = float(np.average(values, weights=weights))
+                row[f"mean_{when}"] = mean
+                row[f"deviation_{when}"] = float(np.sqrt(np.average((values - mean) ** 2, weights=weights)))
+            rows.append(row)
+        return rows

@@ -1,0 +1,18 @@
+"""Figures as a person writes them, the same in the terminal and on the page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def figure(value: Any) -> str:
+    """A number as a person writes it: whole numbers whole, others to about five digits."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "–" if value is None else str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    if abs(value) >= 10000:
+        return f"{value:,.0f}"
+    if abs(value) >= 100:
+        return f"{value:,.1f}"
+    return f"{value:.4g}"

@@ -1,0 +1,164 @@
+"""Bad input through the command line: a message on stderr, exit code 2, nothing on stdout, no file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+
+from shoal.cli import main
+
+GOOD = "a,b,c\n" + "".join(f"{i},{i * i % 17},{i % 5}\n" for i in range(40))
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(a) for a in arguments])
+
+
+def refused(tmp_path: Path, text: str | bytes, *arguments: object, name: str = "in.csv") -> str:
+    """Protect a file that must be refused; gives the message."""
+    source = tmp_path / name
+    source.write_bytes(text if isinstance(text, bytes) else text.encode())
+    target = tmp_path / "out.csv"
+    before = sorted(p.name for p in tmp_path.iterdir())
+    result = run("microaggregate", source, "-k", "3", "--method", "mdav", "-o", target, *arguments)
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert result.stderr.strip()
+    assert "Traceback" not in result.stderr
+    assert sorted(p.name for p in tmp_path.iterdir()) == before
+    return result.stderr
+
+
+def test_missing_value_names_column_row_and_ways_out(tmp_path: Path) -> None:
+    message = refused(tmp_path, GOOD.replace("\n7,15,2\n", "\n7,,2\n"))
+    assert "'b'" in message and "row 8" in message
+    assert "--missing drop" in message and "median" in message
+
+
+def test_infinity(tmp_path: Path) -> None:
+    message = refused(tmp_path, GOOD.replace("\n7,15,2\n", "\n7,inf,2\n"))
+    assert "'b'" in message and "row 8" in message and "inf" in message
+
+
+def test_text_in_a_number_column(tmp_path: Path) -> None:
+    message = refused(tmp_path, GOOD.replace("\n7,15,2\n", "\n7,many,2\n"), "--quasi", "a,b")
+    assert "'b'" in message and "row 8" in message and "many" in message
+
+
+def test_unknown_column_proposes_a_near_one(tmp_path: Path) -> None:
+    message = refused(tmp_path, GOOD.replace("a,b,c", "income,age,sex"), "--quasi", "incom,age")
+    assert "did you mean 'income'" in message
+
+
+@pytest.mark.parametrize("k", [1, 0, -3])
+def test_k_below_two(tmp_path: Path, k: int) -> None:
+    assert "between 2 and 40" in refused(tmp_path, GOOD, "-k", k)
+
+
+def test_fewer_records_than_k(tmp_path: Path) -> None:
+    assert "between 2 and 40" in refused(tmp_path, GOOD, "-k", 41)
+
+
+def test_all_columns_constant(tmp_path: Path) -> None:
+    assert "constant" in refused(tmp_path, "a,b\n" + "1,2\n" * 20)
+
+
+def test_duplicate_column_names(tmp_path: Path) -> None:
+    message = refused(tmp_path, GOOD.replace("a,b,c", "a,b,a"))
+    assert "'a'" in message and ("twice" in message or "duplicate" in message)
+
+
+@pytest.mark.parametrize("text", ["", "a,b,c\n", "\n\n"])
+def test_empty_file(tmp_path: Path, text: str) -> None:
+    message = refused(tmp_path, text)
+    assert "empty" in message or "no rows" in message or "no records" in message
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    (tmp_path / "survey.csv").write_text(GOOD)
+    result = run("microaggregate", tmp_path / "survay.csv", "-k", 3)
+    assert result.exit_code == 2
+    assert "survay.csv" in result.stderr and "did you mean" in result.stderr
+
+
+def test_unreadable_file(tmp_path: Path) -> None:
+    assert "in.parquet" in refused(tmp_path, b"PAR1 this is no parquet", name="in.parquet")
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    result = run("microaggregate", tmp_path, "-k", 3)
+    assert result.exit_code == 2 and "folder" in result.stderr
+
+
+def test_target_in_a_missing_folder(tmp_path: Path) -> None:
+    source = tmp_path / "in.csv"
+    source.write_text(GOOD)
+    result = run("microaggregate", source, "-k", 3, "-o", tmp_path / "nowhere" / "out.csv")
+    assert result.exit_code == 2 and "nowhere" in result.stderr
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_output_equal_to_input(tmp_path: Path) -> None:
+    source = tmp_path / "in.csv"
+    source.write_text(GOOD)
+    link = tmp_path / "link.csv"
+    link.symlink_to(source)
+    for target in (source, link):
+        result = run("microaggregate", source, "-k", 3, "-o", target)
+        assert result.exit_code == 2 and "input" in result.stderr
+    assert source.read_text() == GOOD
+
+
+def test_an_option_the_method_does_not_have(tmp_path: Path) -> None:
+    message = refused(tmp_path, GOOD, "--method", "md", "--remainder", "solanas")
+    assert "md" in message and "remainder" in message and "mdav" in message
+
+
+def test_unknown_method(tmp_path: Path) -> None:
+    assert "did you mean 'mdav'" in refused(tmp_path, GOOD, "--method", "mdva")
+
+
+def test_univariate_of_several_columns_names_the_ways_out(tmp_path: Path) -> None:
+    message = refused(tmp_path, GOOD, "--method", "univariate")
+    assert "one column" in message and "mdav" in message
+
+
+def test_mixed_columns_need_roles(tmp_path: Path) -> None:
+    text = "name,a,b\n" + "".join(f"n{i},{i},{i * 7 % 11}\n" for i in range(20))
+    message = refused(tmp_path, text)
+    assert "--quasi" in message and "name" in message
+
+
+def test_weight_refused_by_a_method_that_cannot_honour_it(tmp_path: Path) -> None:
+    message = refused(tmp_path, GOOD, "--method", "univariate", "--quasi", "a", "--weight", "b")
+    assert "weight" in message
+
+
+def test_a_broken_promise_exits_with_1_and_writes_nothing(tmp_path: Path) -> None:
+    source, target = tmp_path / "in.csv", tmp_path / "out.csv"
+    source.write_text("a,b\n" + "".join(f"{i},{i * 5 % 7}\n" for i in range(11)))
+    result = run("microaggregate", source, "-k", 4, "--method", "mdav", "--remainder", "thesis", "-o", target)
+    assert result.exit_code == 1, result.output
+    assert "fewer than k" in result.stderr and not target.exists()
+
+
+def test_single_group_is_warned_of_and_succeeds(tmp_path: Path) -> None:
+    source, target = tmp_path / "in.csv", tmp_path / "out.csv"
+    source.write_text(GOOD)
+    result = run("microaggregate", source, "-k", 30, "--json", "-o", target)
+    assert result.exit_code == 0
+    assert "single group" in result.stderr
+    assert json.loads(result.stdout)["groups"] == 1
+    assert pl.read_csv(target).n_unique() == 1
+
+
+def test_constant_column_is_warned_of_and_succeeds(tmp_path: Path) -> None:
+    source = tmp_path / "in.csv"
+    source.write_text("a,b\n" + "".join(f"{i},4\n" for i in range(20)))
+    result = run("microaggregate", source, "-k", 3, "--json")
+    assert result.exit_code == 0
+    assert "'b'" in result.stderr and "constant" in result.stderr

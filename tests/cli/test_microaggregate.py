@@ -1,0 +1,118 @@
+"""`shoal microaggregate` and `shoal assess` as a user runs them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+
+from shoal.cli import main
+
+KEYS = {
+    "n", "d", "k", "method", "sse", "sst", "information_loss", "groups", "smallest_group", "largest_group",
+    "cpu_seconds", "seconds",
+}  # fmt: skip
+
+
+def run(*arguments: object) -> Result:
+    result = CliRunner().invoke(main, [str(a) for a in arguments])
+    assert result.exit_code == 0, result.output
+    return result
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(4)
+    n = 200
+    frame = pl.DataFrame(
+        {
+            "name": [f"person {i}" for i in range(n)],
+            "age": rng.integers(18, 90, n),
+            "income": rng.lognormal(10, 0.5, n).round(2),
+            "weight": rng.uniform(0.5, 2, n),
+            "illness": rng.choice(["none", "flu", "asthma"], n),
+        }
+    )
+    path = tmp_path / "people.csv"
+    frame.write_csv(path)
+    return path
+
+
+@pytest.mark.parametrize("method", ["auto", "mdav", "md", "vmdav", "mst", "path"])
+def test_protects_a_file(people: Path, tmp_path: Path, method: str) -> None:
+    target = tmp_path / "out.csv"
+    result = run(
+        "microaggregate", people, "-k", 4, "--quasi", "age,income", "--identifiers", "name", "--method", method,
+        "-o", target, "--json",
+    )  # fmt: skip
+    facts = json.loads(result.stdout)
+    assert set(facts) >= KEYS
+    before, after = pl.read_csv(people), pl.read_csv(target)
+    assert after.columns == ["age", "income", "weight", "illness"]
+    assert after["illness"].equals(before["illness"]) and after["weight"].equals(before["weight"])
+    sizes = after.group_by("age", "income").len()["len"]
+    assert sizes.min() >= 4
+    assert abs(after["age"].mean() - before["age"].mean()) < 1e-9
+    assert facts["smallest_group"] <= facts["largest_group"]
+    figures = json.loads(run("assess", people, target, "--quasi", "age,income", "--json").stdout)
+    assert figures["k"] == sizes.min() and figures["uniques"] == 0
+    assert figures["information_loss"] == pytest.approx(facts["information_loss"], rel=1e-9)
+
+
+def test_round_keeps_integers_and_the_promise(people: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out.parquet"
+    run("microaggregate", people, "-k", 4, "--quasi", "age,income", "--identifiers", "name", "--round", "-o", target)
+    after = pl.read_parquet(target)
+    assert after["age"].dtype == pl.Int64
+    assert after.group_by("age", "income").len()["len"].min() >= 4
+
+
+def test_median_is_the_median(people: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out.parquet"
+    common = ("microaggregate", people, "-k", 5, "--quasi", "income", "--method", "univariate", "-o", target)
+    run(*common, "--aggregate", "median")
+    after = pl.read_parquet(target)["income"].to_numpy()
+    before = pl.read_csv(people)["income"].to_numpy()
+    for value in np.unique(after):
+        assert value == np.median(before[after == value])
+
+
+def test_weights_change_the_centroids(people: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out.parquet"
+    run("microaggregate", people, "-k", 5, "--quasi", "age,income", "--weight", "weight", "-o", target)
+    before, after = pl.read_csv(people), pl.read_parquet(target)
+    assert after["weight"].equals(before["weight"])
+    weight = before["weight"].to_numpy()
+    for column in ("age", "income"):
+        mean = np.average(before[column].to_numpy(), weights=weight)
+        assert np.average(after[column].to_numpy(), weights=weight) == pytest.approx(mean, rel=1e-12)
+
+
+def test_same_seed_same_file(people: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "1.csv", tmp_path / "2.csv"
+    for target, threads in ((first, 1), (second, 2)):
+        run("microaggregate", people, "-k", 4, "--quasi", "age,income", "--threads", threads, "-o", target)
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_missing_rows_are_dropped_on_request(tmp_path: Path) -> None:
+    source, target = tmp_path / "in.csv", tmp_path / "out.csv"
+    source.write_text("a,b\n" + "".join(f"{i},{'' if i == 3 else i % 7}\n" for i in range(30)))
+    result = run("microaggregate", source, "-k", 3, "--missing", "drop", "-o", target)
+    assert "1" in result.stderr and "dropped" in result.stderr
+    assert pl.read_csv(target).height == 29
+    run("microaggregate", source, "-k", 3, "--missing", "median", "-o", target)
+    assert pl.read_csv(target).height == 30
+
+
+def test_readable_table_and_report(people: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    result = run("microaggregate", people, "-k", 4, "--quasi", "age,income", "--report", page)
+    for word in ("records", "groups", "smallest group", "information loss", "mean before", "deviation after"):
+        assert word in result.stdout
+    html = page.read_text()
+    assert "distribution-0" in html and "Plotly" in html and 'src="http' not in html
