@@ -99,8 +99,9 @@ def same(first: nw.Series[Any], second: nw.Series[Any]) -> bool:
     if first.dtype.is_float():
         left, right = (np.asarray(s.to_numpy(), dtype=np.float64) for s in (first, second))
         gaps = np.isnan(left)
-        bits = [v[~gaps].view(np.int64) for v in (left, right)] if np.array_equal(gaps, np.isnan(right)) else []
-        return bool(bits) and np.array_equal(*bits)
+        if not np.array_equal(gaps, np.isnan(right)):
+            return False
+        return np.array_equal(left[~gaps].view(np.int64), right[~gaps].view(np.int64))
     one, two = first.to_native(), second.to_native()
     return bool(one.equals(two))
 

@@ -37,7 +37,7 @@ def read(
     encoding: str | None = None,
     decimal: str | None = None,
 ) -> Table:
-    """A table from a file or a frame; `delimiter`, `encoding` and `decimal` are for text files and found if not given."""
+    """A table from a file or a frame; `delimiter`, `encoding` and `decimal` of a text file are found if not given."""
     roles = Roles(names(identifiers, "identifiers"), names(quasi, "quasi"), names(confidential, "confidential"), weight)
     if isinstance(data, (str, os.PathLike)):
         from shoal.data.files import read_file
@@ -205,8 +205,8 @@ class Table:
         low = np.flatnonzero(found.values <= 0)
         if low.size:
             raise InputError(
-                f"weights must be above 0; the column {name!r} has {found.values[low[0]]:g} in row {self._row(int(low[0]))}"
-                f" ({_count(low.size, 'such row')}): remove the records that stand for nobody, or leave the weight out"
+                f"weights must be above 0; the column {name!r} has {found.values[low[0]]:g} in row "
+                f"{self._row(int(low[0]))} ({_count(low.size, 'such row')}): remove the records that stand for nobody, or leave the weight out"
             )
         return found.values
 
@@ -265,8 +265,8 @@ class Table:
                 others.append(column)
         also = f"; {', '.join(map(repr, others[:5]))}{' and others' if others[5:] else ''} too" if others else ""
         return (
-            f"the column {name!r} has {_count(here, 'missing value')}{self._why_missing(name, found)}, the first in row "
-            f"{self._row(first)}{also}. Choose what to do: --missing drop leaves out the {_count(every.sum(), 'row')} "
+            f"the column {name!r} has {_count(here, 'missing value')}{self._why_missing(name, found)}, the first in "
+            f"row {self._row(first)}{also}. Choose what to do: --missing drop leaves out the {_count(every.sum(), 'row')} "
             "concerned, --missing median fills in the column's median; or leave the column out"
         )
 

@@ -68,7 +68,8 @@ class KPartition:
         sums = np.empty((self.groups, values.shape[1]))
         for j in range(values.shape[1]):
             sums[:, j] = np.bincount(self.labels, weights=weigh * (values[:, j] - origin[j]), minlength=self.groups)
-        return origin + sums / totals[:, None]
+        means: Floats = origin + sums / totals[:, None]
+        return means
 
     def medians(self, values: Floats) -> Floats:
         """The median of each group, column by column."""

@@ -46,8 +46,8 @@ def microaggregate(
 
     >>> import polars as pl
     >>> frame = pl.DataFrame({"age": [23, 25, 31, 60, 62, 65], "income": [10, 12, 11, 30, 29, 33]})
-    >>> microaggregate(frame, k=3).table["age"].to_list()
-    [26.333333333333332, 26.333333333333332, 26.333333333333332, 62.333333333333336, 62.333333333333336, 62.333333333333336]
+    >>> microaggregate(frame, k=3).table["income"].to_list()
+    [11.0, 11.0, 11.0, 30.666666666666668, 30.666666666666668, 30.666666666666668]
     """
     chosen = method_named(method)
     chosen.check_options(options)
