@@ -64,7 +64,5 @@ def check_k(k: int, n: int) -> int:
     if k < 2:
         raise UsageError(f"k must be between 2 and {n} (the number of records), not {k}: a group of one hides nobody")
     if k > n:
-        raise UsageError(
-            f"k must be between 2 and {n} (the number of records), not {k}: take a smaller k or more records"
-        )
+        raise UsageError(f"k must be between 2 and {n} (the number of records), not {k}: take a smaller k or more records")
     return int(k)

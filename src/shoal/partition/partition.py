@@ -35,9 +35,7 @@ class KPartition:
         if labels.ndim != 1 or labels.size == 0 or labels.dtype.kind not in "iu":
             raise UsageError("labels must be a non-empty list of whole numbers, one a record")
         if labels.min() < 0:
-            raise UsageError(
-                f"every record must be in a group; record {int(labels.argmin())} (counted from 0) is in none"
-            )
+            raise UsageError(f"every record must be in a group; record {int(labels.argmin())} (counted from 0) is in none")
         object.__setattr__(self, "labels", by_first_record(labels))
         self.labels.flags.writeable = False
 
