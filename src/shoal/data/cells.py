@@ -24,12 +24,12 @@ NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 
 @dataclass(frozen=True)
 class Cells:
-    """A column's numbers (NaN where there is none), its missing cells and its first cell that is text."""
+    """A column's numbers (NaN where there is none), its missing cells, and those that are text."""
 
     values: Floats
     missing: Bools
-    bad: tuple[int, ...] = ()
-    first_bad: Any = None
+    bad: int = 0  # how many cells are no numbers
+    first_bad: int = -1  # the first such row
 
 
 def cells(series: nw.Series[Any], codes: tuple[tuple[Any, Any], ...] = ()) -> Cells:
@@ -40,11 +40,12 @@ def cells(series: nw.Series[Any], codes: tuple[tuple[Any, Any], ...] = ()) -> Ce
         values = np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
     elif what in ("date", "time", "other"):
         present = np.flatnonzero(~missing)
-        return Cells(np.full(len(series), np.nan), missing, tuple(present.tolist()), _first(series, present))
+        first = int(present[0]) if present.size else -1
+        return Cells(np.full(len(series), np.nan), missing, present.size, first)
     else:
         values, missing, bad = _from_objects(series, missing)
         if bad:
-            return Cells(values, missing, tuple(bad), _first(series, np.array(bad)))
+            return Cells(values, missing, len(bad), bad[0])
     missing = missing | np.isnan(values)
     for lowest, highest in codes:
         if isinstance(lowest, (int, float)):
@@ -72,7 +73,3 @@ def _from_objects(series: nw.Series[Any], missing: Bools) -> tuple[Floats, Bools
         except (TypeError, ValueError):
             bad.append(i)
     return values, missing, bad
-
-
-def _first(series: nw.Series[Any], rows: NDArray[Any]) -> Any:
-    return series[int(rows[0])] if rows.size else None

@@ -11,6 +11,7 @@ import codecs
 import csv
 import gzip
 import io
+import itertools
 import warnings
 from pathlib import Path
 from typing import NamedTuple
@@ -32,12 +33,14 @@ def read(path: Path, *, delimiter: str | None, encoding: str | None, decimal: st
     """A text file as a typed frame, with the text that the types cannot tell."""
     raw, encoding = _decoded(_bytes(path), encoding, path)
     raw, newline = _lines(raw)
-    if not raw:
+    if not raw.strip():
         raise InputError(f"the file {path} is empty")
     delimiter = _delimiter(raw, path) if delimiter is None else _named(delimiter)
     if decimal not in (None, ".", ","):
         raise UsageError(f"decimal must be '.' or ',', not {decimal!r}")
     header = _header(raw, delimiter, path)
+    if len(header) > 1:  # with one column an empty line is a record with a missing value
+        raw = raw.rstrip(b"\r\n")
     records = _check_shape(raw, delimiter, len(header), path)
     text = _cells(raw, delimiter, header, records, path)
     decimal, columns = _typed(text, decimal, delimiter)
@@ -143,11 +146,12 @@ def _wide(start: bytes) -> str | None:
 
 
 def _lines(raw: bytes) -> tuple[bytes, str]:
-    """Lines that end in a line feed, without empty ones at either end; and how they ended."""
+    """Lines that end in a line feed, without empty ones before them and without the last end; and how they ended."""
     newline = "\r\n" if b"\r\n" in raw[: 1 << 20] else "\n"
     if b"\n" not in raw and b"\r" in raw:
         raw, newline = raw.replace(b"\r", b"\n"), "\r"
-    return raw.strip(b"\r\n"), newline
+    raw = raw.lstrip(b"\r\n")
+    return raw.removesuffix(b"\n").removesuffix(b"\r"), newline
 
 
 def _named(delimiter: str) -> str:
@@ -160,9 +164,10 @@ def _named(delimiter: str) -> str:
 def _delimiter(raw: bytes, path: Path) -> str:
     """The sign that splits the first lines into the same number of cells, more than one."""
     start = raw[: 1 << 18].decode("utf-8", errors="ignore")
-    best, score = ",", (False, 0)
+    # A file of one column is split by a sign that it does not have: its numbers may have a decimal comma.
+    best, score = next((sign for sign in DELIMITERS if sign not in start), ","), (False, 0)
     for sign in DELIMITERS:
-        rows = list(csv.reader(io.StringIO(start), delimiter=sign))[:200]
+        rows = _first_rows(start, sign, 200)
         rows = rows[:-1] if len(start) < len(raw) and len(rows) > 1 else rows
         width = len(rows[0])
         found = (width > 1 and all(len(row) == width for row in rows), width)
@@ -171,9 +176,15 @@ def _delimiter(raw: bytes, path: Path) -> str:
     return "\t" if score[1] < 2 and path.name.lower().removesuffix(".gz").endswith(".tsv") else best
 
 
+def _first_rows(text: str, delimiter: str, most: int) -> list[list[str]]:
+    try:
+        return list(itertools.islice(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), most))
+    except csv.Error:  # a cell without end: the check of all lines says which
+        return [text.split("\n", 1)[0].split(delimiter)]
+
+
 def _header(raw: bytes, delimiter: str, path: Path) -> list[str]:
-    text = raw[: 1 << 20].decode("utf-8", errors="ignore")
-    names = [name.strip() for name in next(csv.reader(io.StringIO(text), delimiter=delimiter))]
+    names = [name.strip() for name in _first_rows(raw[: 1 << 20].decode("utf-8", errors="ignore"), delimiter, 1)[0]]
     if "" in names:
         raise InputError(
             f"column {names.index('') + 1} of {path} has no name in the first line: give it one, or write the file "
@@ -236,7 +247,8 @@ def _cells(raw: bytes, delimiter: str, header: list[str], records: int, path: Pa
     if records == 0:
         return pl.DataFrame({name: pl.Series([], dtype=pl.String) for name in header})
     try:
-        text = pl.read_csv(raw, separator=delimiter, infer_schema=False, new_columns=header, quote_char='"')
+        ended = raw if len(header) > 1 else raw + b"\n"
+        text = pl.read_csv(ended, separator=delimiter, infer_schema=False, new_columns=header, quote_char='"')
     except pl.exceptions.PolarsError as error:
         raise InputError(f"the file {path} cannot be read as text cells: {str(error).splitlines()[0]}") from error
     if text.height != records or text.width != len(header):

@@ -9,8 +9,10 @@ from __future__ import annotations
 import contextlib
 import difflib
 import os
+import re
 import stat
 import uuid
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +23,7 @@ import polars as pl
 from shoal.data import delimited, labelled
 from shoal.data.frames import wrap
 from shoal.data.source import FileSource
-from shoal.errors import InputError, UsageError
+from shoal.errors import InputError, ShoalWarning, UsageError
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ def read_file(
     decimal: str | None = None,
 ) -> tuple[pl.DataFrame, FileSource]:
     """The typed frame of a file, and what the file said beyond it."""
-    path = Path(path)
+    path = Path(path).expanduser()
     _check_readable(path)
     form = format_of(path)
     for option, value in (("delimiter", delimiter), ("decimal", decimal)):
@@ -71,7 +73,7 @@ def read_file(
     elif form.family == "labelled":
         source = labelled.read(path, form.name, encoding)
     else:
-        source = FileSource(path, form.name, _read_columns(path, form))
+        source = FileSource(path, form.name, _without_index(_read_columns(path, form), path))
     if source.frame.height == 0:
         raise InputError(f"the file {path} has no rows, only the columns {', '.join(source.frame.columns)}")
     return source.frame, source
@@ -83,6 +85,12 @@ def write_file(frame: Any, path: str | os.PathLike[str], source: FileSource | No
     check_target(path)
     form = format_of(path)
     table = _as_polars(frame)
+    if form.family != "labelled" and source is not None and source.labels is not None:
+        lost = [name for name in table.columns if name in source.labels.values]
+        if lost:
+            warnings.warn(
+                f"{path.suffix} keeps no value labels: {', '.join(lost)} hold codes", ShoalWarning, stacklevel=3
+            )
     with atomically(path) as temporary:
         if form.family == "text":
             delimited.write(table, temporary, path.name, source)
@@ -183,6 +191,14 @@ def _read_columns(path: Path, form: Format) -> pl.DataFrame:
     except (pl.exceptions.PolarsError, OSError) as error:
         first = str(error).strip().splitlines()[0]
         raise InputError(f"the file {path} cannot be read as {form.name}: {first}") from error
+
+
+def _without_index(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
+    """The frame without an index that pandas stored as a column: row numbers are no data to protect or release."""
+    index = [name for name in frame.columns if re.fullmatch(r"__index_level_\d+__", name)]
+    if index:
+        warnings.warn(f"the index that pandas stored in {path.name} is left out", ShoalWarning, stacklevel=4)
+    return frame.drop(index)
 
 
 def _as_polars(frame: Any) -> pl.DataFrame:

@@ -52,7 +52,7 @@ def kind(series: nw.Series[Any]) -> str:
     if dtype == nw.Boolean:
         return "bool"
     if dtype == nw.String:
-        return "text"
+        return "empty" if series.is_null().all() else "text"
     if dtype in (nw.Categorical, nw.Enum):
         return "category"
     if dtype in (nw.Date, nw.Datetime):
@@ -147,7 +147,10 @@ def _column(old: nw.Series[Any], values: NDArray[Any], whole: bool) -> Any:
         values = np.rint(values)
     stays = old.dtype.is_integer() and (whole or values.dtype.kind in "iu")
     if stays:
-        return _series(old, values.astype(np.int64), _native_type(old, old.dtype))
+        whole_values = values.astype(np.uint64 if old.dtype.is_unsigned_integer() else np.int64)
+        if not np.array_equal(whole_values.astype(np.float64), values):
+            raise UsageError(f"the new values of {old.name!r} do not fit its type {old.dtype}: leave it unrounded")
+        return _series(old, whole_values, _native_type(old, old.dtype))
     return _series(old, values.astype(np.float64), _native_type(old, nw.Float64))
 
 

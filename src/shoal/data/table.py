@@ -105,7 +105,8 @@ class Table:
             series = self._data[name]
             present = series.drop_nulls()
             example = str(present[0]) if len(present) else ""
-            distinct = len(set(map(str, present.to_list()))) if self.kinds[name] == "other" else present.n_unique()
+            plain = self.kinds[name] != "other" and series.dtype != nw.Object
+            distinct = present.n_unique() if plain else len(set(map(str, present.to_list())))
             found.append(Column(name, self.kinds[name], int(distinct), self.rows - len(present), example))
         return found
 
@@ -162,7 +163,7 @@ class Table:
             return ""
         found = self._cells(name)
         present = self.rows - int(found.missing.sum())
-        if not found.bad or len(found.bad) * 2 > present:
+        if not found.bad or found.bad * 2 > present:
             return ""
         return self._text_message(name, found)
 
@@ -241,15 +242,16 @@ class Table:
 
     def _text_message(self, name: str, found: Cells) -> str:
         what = self.kinds[name]
-        row = self._row(found.bad[0])
+        row = self._row(found.first_bad)
+        cell = _short(str(self._data[name][found.first_bad]))
         if what in ("text", "category"):
             return (
-                f"the column {name!r} has text where a number is needed: {_short(str(found.first_bad))!r} in row {row}"
-                f" ({_count(len(found.bad), 'such cell')}): correct the file, or leave the column out"
+                f"the column {name!r} has text where a number is needed: {cell!r} in row {row}"
+                f" ({_count(found.bad, 'such cell')}): correct the file, or leave the column out"
             )
         held = {"date": "dates", "time": "times"}.get(what, f"no numbers ({self._data[name].dtype})")
         return (
-            f"the column {name!r} holds {held}, such as {_short(str(found.first_bad))!r} in row {row}, "
+            f"the column {name!r} holds {held}, such as {cell!r} in row {row}, "
             "and numbers are needed: make it a number (a year, an age), or leave the column out"
         )
 
