@@ -1,0 +1,138 @@
+"""MDAV's loop: groups around the record farthest from the centroid and around the one farthest from it.
+
+The search for neighbours comes from `mdav_brute` or `mdav_tree`; everything else is shared, so that the two
+give the same labels. The centroid of what is left is kept as a compensated running sum (Neumaier 1974), from
+which the members of a group are taken nearest first.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal.kernels.blocks import LANES, Blocks, Nearest, fill_blocks, left_in_order, take
+from shoal.kernels.compiling import inner, kernel
+from shoal.kernels.distance import Floats, Ints
+from shoal.kernels.mdav_brute import sweep
+from shoal.kernels.mdav_tree import farthest, grow, nearest, prune
+from shoal.kernels.nearest import sort_nearest
+from shoal.kernels.rim import empty_rim, farthest_from_centroid
+
+BRUTE_BLOCK = 128
+TREE_BLOCK = 32
+
+
+@inner
+def centroid_sums(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Weighted sums of the columns, and of the weights, with what rounding lost of each."""
+    n, d = values.shape
+    sums, lost = np.zeros(d + 1), np.zeros(d + 1)
+    for i in range(n):
+        for j in range(d):
+            add(sums, lost, j, weights[i] * values[i, j])
+        add(sums, lost, d, weights[i])
+    return sums, lost
+
+
+@inner
+def leave(values: Floats, weights: Floats, rows: Ints, sums: Floats, lost: Floats) -> None:
+    """Take a group out of the sums."""
+    d = values.shape[1]
+    for row in rows:
+        for j in range(d):
+            add(sums, lost, j, -(weights[row] * values[row, j]))
+        add(sums, lost, d, -weights[row])
+
+
+@inner
+def add(sums: Floats, lost: Floats, j: int, x: float) -> None:
+    """Add to a sum and keep what rounding loses."""
+    old = sums[j]
+    new = old + x
+    if abs(old) >= abs(x):
+        lost[j] += (old - new) + x
+    else:
+        lost[j] += (x - new) + old
+    sums[j] = new
+
+
+@inner
+def set_centroid(sums: Floats, lost: Floats, centroid: Floats) -> None:
+    d = centroid.size
+    weight = sums[d] + lost[d]
+    for j in range(d):
+        centroid[j] = (sums[j] + lost[j]) / weight
+
+
+@kernel("int64[::1](float64[:, ::1], float64[::1], int64, int64, boolean, int64)")
+def groups_by_sweep(values: Floats, weights: Floats, k: int, least: int, one_more: bool, metric: int) -> Ints:
+    """MDAV's groups by the brute-force search: while `least` records are left, two groups; see `shoal.partition.mdav`.
+
+    Gives each record's group in the order of their making, -1 for the records left over.
+    """
+    n, d = values.shape
+    labels = np.full(n, -1, np.int64)
+    found = Nearest(np.empty(k), np.empty(k, np.int64), np.empty(BRUTE_BLOCK))
+    rim = empty_rim(n, d)
+    sums, lost = centroid_sums(values, weights)
+    centroid = np.empty(d)
+    blocks = fill_blocks(values, np.arange(n), BRUTE_BLOCK)
+    filled, left, group = n, n, 0
+    while left >= least or (one_more and left >= 2 * k):
+        if left < filled // 2 and blocks.counts.size > 1:
+            blocks = fill_blocks(values, np.sort(left_in_order(blocks)), BRUTE_BLOCK)
+            filled = left
+        set_centroid(sums, lost, centroid)
+        row = farthest_from_centroid(rim, blocks, left, values, centroid, metric, found.buffer)
+        pair = left >= least
+        for turn in range(2 if pair else 1):
+            point = values[row]
+            far, far_row = sweep(blocks, point, metric, found)
+            sort_nearest(found.far, found.rows, k)
+            tied = turn == 0 and far == found.far[k - 1]
+            for i in range(k):
+                take(blocks, found.rows[i])
+            leave(values, weights, found.rows, sums, lost)
+            labels[found.rows] = group
+            group += 1
+            left -= k
+            row = far_row
+            if tied and pair:  # all others are as far as the group's last: choose among those left
+                row = sweep(blocks, point, metric, found)[1]
+        if not pair:
+            break
+    return labels
+
+
+@kernel("int64[::1](float64[:, ::1], float64[::1], int64, int64, boolean, int64)")
+def groups_by_tree(values: Floats, weights: Floats, k: int, least: int, one_more: bool, metric: int) -> Ints:
+    """The same groups as by `groups_by_sweep`, by the pruned search."""
+    n, d = values.shape
+    labels = np.full(n, -1, np.int64)
+    found = Nearest(np.empty(k), np.empty(k, np.int64), np.empty(TREE_BLOCK))
+    rim = empty_rim(n, d)
+    sums, lost = centroid_sums(values, weights)
+    centroid = np.empty(d)
+    tree = grow(values, np.arange(n), TREE_BLOCK)
+    filled, left, group = n, n, 0
+    while left >= least or (one_more and left >= 2 * k):
+        if left < filled // 2 and tree.blocks.counts.size > 1:
+            tree = grow(values, left_in_order(tree.blocks), TREE_BLOCK)
+            filled = left
+        set_centroid(sums, lost, centroid)
+        row = farthest_from_centroid(rim, tree.blocks, left, values, centroid, metric, found.buffer)
+        pair = left >= least
+        for turn in range(2 if pair else 1):
+            point = values[row]
+            nearest(tree, point, row, metric, found)
+            sort_nearest(found.far, found.rows, k)
+            for i in range(k):
+                prune(tree, found.rows[i], values)
+            leave(values, weights, found.rows, sums, lost)
+            labels[found.rows] = group
+            group += 1
+            left -= k
+            if turn == 0 and pair:
+                row = farthest(tree, point, metric, found.buffer)[1]
+        if not pair:
+            break
+    return labels

@@ -1,0 +1,112 @@
+"""Which record is farthest from a centroid that moves a little at a time.
+
+The records farthest from an earlier centroid are kept in a list, farthest first. A record's distance to the
+centroid of now is at most the old one plus the way the centroid has gone, so the search ends as soon as that
+bound falls below the best distance found; the bounds carry a margin for rounding, the distances compared are
+exact. The list is drawn up anew when it no longer suffices or when it has cost as much as a new one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.kernels.blocks import LANES, Blocks, hits_above
+from shoal.kernels.compiling import inner
+from shoal.kernels.distance import Floats, Ints, block_distances, distance, length
+
+WHOLE = 1024  # with this many records or fewer, all are on the list
+SHARE = 32  # else about one in SHARE
+SAMPLE = 1024  # records from which the list's last distance is estimated
+MARGIN = 1e-9  # relative slack of the bound: far above the rounding of a distance
+TINY = 1e-150  # absolute slack: squares of smaller distances underflow
+
+
+class Rim(NamedTuple):
+    """The list (rows and lengths), the centroid it was made for, and counters: size, first, cost, last length."""
+
+    rows: Ints
+    lengths: Floats
+    centre: Floats
+    counters: Ints
+    last: Floats
+
+
+@inner
+def empty_rim(n: int, d: int) -> Rim:
+    return Rim(np.empty(n, np.int64), np.empty(n), np.zeros(d), np.zeros(3, np.int64), np.full(1, np.inf))
+
+
+@inner
+def farthest_from_centroid(
+    rim: Rim, blocks: Blocks, left: int, values: Floats, centroid: Floats, metric: int, buffer: Floats
+) -> int:
+    """The row of the record farthest from `centroid`; the lowest row among equals."""
+    if rim.counters[2] <= left // 2:
+        row, certain = walk(rim, blocks.places, values, centroid, metric)
+        if certain:
+            return row
+    draw_rim(rim, blocks, left, centroid, metric, buffer)
+    return walk(rim, blocks.places, values, centroid, metric)[0]
+
+
+@inner
+def walk(rim: Rim, places: Ints, values: Floats, centroid: Floats, metric: int) -> tuple[int, bool]:
+    """The farthest record on the list, and whether none that is not on it can be farther."""
+    size, first = rim.counters[0], rim.counters[1]
+    while first < size and places[rim.rows[first]] < 0:
+        first += 1
+    rim.counters[1] = first
+    way = length(distance(rim.centre, centroid, metric), metric)
+    best, best_row, reach = -1.0, -1, -1.0
+    steps = 0
+    for i in range(first, size):
+        if (rim.lengths[i] + way) * (1.0 + MARGIN) + TINY < reach:
+            break
+        steps += 1
+        row = rim.rows[i]
+        if places[row] < 0:
+            continue
+        far = distance(values[row], centroid, metric)
+        if far > best or (far == best and row < best_row):
+            best, best_row, reach = far, row, length(far, metric)
+    rim.counters[2] += steps
+    return best_row, (rim.last[0] + way) * (1.0 + MARGIN) + TINY < reach
+
+
+@inner
+def draw_rim(rim: Rim, blocks: Blocks, left: int, centroid: Floats, metric: int, buffer: Floats) -> None:
+    """Put the records farthest from `centroid` on the list."""
+    cutoff = -1.0 if left <= WHOLE else sampled_cutoff(blocks, centroid, metric, buffer)
+    size = 0
+    for b in range(blocks.counts.size):
+        width = (blocks.counts[b] + LANES - 1) // LANES * LANES
+        block_distances(blocks.cells[b], width, centroid, metric, buffer)
+        if hits_above(buffer, width, cutoff) > 0:
+            for i in range(blocks.counts[b]):
+                if buffer[i] >= cutoff:
+                    rim.rows[size], rim.lengths[size] = blocks.rows[b, i], -length(buffer[i], metric)
+                    size += 1
+    order = np.argsort(rim.lengths[:size])
+    rim.rows[:size] = rim.rows[:size][order]
+    rim.lengths[:size] = -rim.lengths[:size][order]
+    rim.centre[:] = centroid
+    rim.counters[0], rim.counters[1], rim.counters[2] = size, 0, 0
+    rim.last[0] = -np.inf if cutoff < 0.0 else length(cutoff, metric)
+
+
+@inner
+def sampled_cutoff(blocks: Blocks, centroid: Floats, metric: int, buffer: Floats) -> float:
+    """About the distance that one record in SHARE exceeds; any value would do, the list is only longer or shorter."""
+    number = blocks.counts.size
+    stride = max(1, number // (SAMPLE // 4))
+    sample = np.empty((number // stride + 1) * LANES)
+    size = 0
+    for b in range(0, number, stride):
+        block_distances(blocks.cells[b], LANES, centroid, metric, buffer)
+        for i in range(min(LANES, blocks.counts[b])):
+            sample[size] = buffer[i]
+            size += 1
+    sample = np.sort(sample[:size])
+    return float(sample[size - 1 - size // SHARE]) if size > 0 else -1.0
