@@ -9,11 +9,11 @@ import click
 
 
 @click.group()
-def data() -> None:
+def command() -> None:
     """List the known benchmark sets, or make one of those that a seed makes."""
 
 
-@data.command("list")
+@command.command("list")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 def list_sets(as_json: bool) -> None:
     """Tell the known sets: rows, columns used, where they come from, where they were found."""
@@ -37,7 +37,7 @@ def list_sets(as_json: bool) -> None:
     click.echo(f"Files are looked for in {' and '.join(str(f) for f in datasets.folders())}")
 
 
-@data.command("make")
+@command.command("make")
 @click.argument("name")
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The file to write.")
 @click.option("--seed", default=0, show_default=True, help="The same seed gives the same rows.")

@@ -18,9 +18,16 @@ if TYPE_CHECKING:
 
 def print_table(title: str, headers: Sequence[str], rows: Sequence[Sequence[Any]], left: int = 1) -> None:
     """A table whose first `left` columns are text and whose others are figures."""
-    grid = Grid(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    grid = Grid(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        show_header=any(headers),
+    )
     for i, header in enumerate(headers):
-        grid.add_column(header, justify="left" if i < left else "right", overflow="fold")
+        grid.add_column(header, no_wrap=i >= left, justify="left" if i < left else "right", overflow="fold")
     for row in rows:
         grid.add_row(*(figure(cell) for cell in row))
     # A pipe or a log file gets a fixed width, so that figures are never cut.
@@ -40,7 +47,7 @@ def print_release(release: Release) -> None:
         ["largest group", facts["largest_group"]],
         ["information loss", f"{facts['information_loss']:.4f} %"],
     ]
-    print_table(f"{release.title}, k = {facts['k']}, method {facts['method']}", ["", ""], rows)
+    print_table(f"{release.title}", ["", ""], [["k", facts["k"]], ["method", facts["method"]], *rows])
     headers = ["column", "mean before", "mean after", "deviation before", "deviation after"]
     keys = ["column", "mean_before", "mean_after", "deviation_before", "deviation_after"]
     print_table("What changed", headers, [[row[key] for key in keys] for row in release.column_changes()])

@@ -207,7 +207,8 @@ class Table:
         if low.size:
             raise InputError(
                 f"weights must be above 0; the column {name!r} has {found.values[low[0]]:g} in row "
-                f"{self._row(int(low[0]))} ({_count(low.size, 'such row')}): remove the records that stand for nobody, or leave the weight out"
+                f"{self._row(int(low[0]))} ({_count(low.size, 'such row')}): "
+                "remove the records that stand for nobody, or leave the weight out"
             )
         return found.values
 
@@ -268,8 +269,9 @@ class Table:
         also = f"; {', '.join(map(repr, others[:5]))}{' and others' if others[5:] else ''} too" if others else ""
         return (
             f"the column {name!r} has {_count(here, 'missing value')}{self._why_missing(name, found)}, the first in "
-            f"row {self._row(first)}{also}. Choose what to do: --missing drop leaves out the {_count(every.sum(), 'row')} "
-            "concerned, --missing median fills in the column's median; or leave the column out"
+            f"row {self._row(first)}{also}. Choose what to do: --missing drop leaves out the "
+            f"{_count(every.sum(), 'row')} concerned, --missing median fills in the column's median; "
+            "or leave the column out"
         )
 
     def _why_missing(self, name: str, found: Cells) -> str:

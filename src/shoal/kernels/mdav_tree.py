@@ -218,16 +218,12 @@ def nearest(tree: Tree, point: Floats, row: int, metric: int, found: Nearest) ->
 
 
 @inner
-def nearest_in_family(
-    tree: Tree, family: int, own: int, point: Floats, metric: int, found: Nearest, size: int
-) -> int:
+def nearest_in_family(tree: Tree, family: int, own: int, point: Floats, metric: int, found: Nearest, size: int) -> int:
     first = family * FAMILY
     last = min(first + FAMILY, tree.leaves.bound.size)
     near_bounds(tree.leaves, first, last, point, metric)
     for b in range(first, last):
-        if b != own and tree.blocks.counts[b] > 0 and (
-            size < found.far.size or tree.leaves.bound[b] <= found.far[0]
-        ):
+        if b != own and tree.blocks.counts[b] > 0 and (size < found.far.size or tree.leaves.bound[b] <= found.far[0]):
             size = scan_nearest(tree.blocks, b, point, metric, found, size)
     return size
 

@@ -62,13 +62,11 @@ class KPartition:
         """The (weighted) mean of each group."""
         values = _matrix(values, self.n)
         weigh = np.ones(self.n) if weights is None else weights
-        # Sums are taken around the overall mean: an offset of 1e9 must not eat the digits of a small spread.
-        origin = values.mean(axis=0)
         totals = np.bincount(self.labels, weights=weigh, minlength=self.groups)
-        sums = np.empty((self.groups, values.shape[1]))
-        for j in range(values.shape[1]):
-            sums[:, j] = np.bincount(self.labels, weights=weigh * (values[:, j] - origin[j]), minlength=self.groups)
-        means: Floats = origin + sums / totals[:, None]
+        means = np.empty((self.groups, values.shape[1]))
+        for j, origin in enumerate(_origins(values)):
+            sums = np.bincount(self.labels, weights=weigh * (values[:, j] - origin), minlength=self.groups)
+            means[:, j] = origin + sums / totals
         return means
 
     def medians(self, values: Floats) -> Floats:
@@ -111,6 +109,16 @@ def total_squares(values: Floats, weights: Floats | None = None) -> float:
     values = np.asarray(values, dtype=np.float64)
     squares = ((values - np.average(values, axis=0, weights=weights)) ** 2).sum(axis=1)
     return float(squares.sum() if weights is None else (weights * squares).sum())
+
+
+def _origins(values: Floats) -> Floats:
+    """Where each column's sums start: 0, or near the mean if an offset would eat the digits of a small spread.
+
+    From 0 the mean of whole numbers is their sum divided once, 45.4 and not 45.400000000000006.
+    """
+    middle, width = values.mean(axis=0), np.ptp(values, axis=0)
+    step = np.exp2(np.floor(np.log2(np.where(width > 0, width, 1.0))))
+    return np.where(np.abs(middle) <= 1024 * width, 0.0, np.rint(middle / step) * step)
 
 
 def _matrix(values: Floats, n: int) -> Floats:
