@@ -36,7 +36,12 @@ def cells(series: nw.Series[Any], codes: tuple[tuple[Any, Any], ...] = ()) -> Ce
     """The numbers of a column that is meant to hold numbers."""
     what = kind(series)
     missing = np.asarray(series.is_null().to_numpy(), dtype=bool)
-    if what in ("number", "bool") and series.dtype != nw.Object:
+    if series.dtype.is_integer():
+        # By way of NumPy: a cast within pyarrow refuses whole numbers beyond 2^53.
+        filled = series.fill_null(0) if missing.any() else series
+        values = filled.to_numpy().astype(np.float64)
+        values[missing] = np.nan
+    elif what in ("number", "bool") and series.dtype != nw.Object:
         values = np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
     elif what in ("date", "time", "other"):
         present = np.flatnonzero(~missing)

@@ -293,7 +293,7 @@ def _column(text: pl.Series, decimal: str) -> _Typed:
         values = _cast(clean)
     if values is None or values.null_count() == values.len():
         return _Typed(text)
-    if values.dtype == pl.Int64 and bool((values.cast(pl.String) == text).all()) and not markers:
+    if values.dtype == pl.Int64 and bool(values.cast(pl.String).eq_missing(text).all()):
         return _Typed(values)
     if clean.str.contains(r"^\s*[+-]?0[0-9]").any():
         return _Typed(text)  # leading zeros: a code

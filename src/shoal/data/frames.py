@@ -83,7 +83,8 @@ def replaced(
             copy[name] = values
         return copy
     if data.implementation.is_polars():
-        return native.select(kept).with_columns(list(columns.values()))
+        # Not by select: polars takes a name such as '^x$' for a pattern.
+        return type(native)([columns.get(name, native.get_column(name)) for name in kept])
     table = native.select(kept)
     for name, values in columns.items():
         place = kept.index(name)
@@ -147,7 +148,8 @@ def _column(old: nw.Series[Any], values: NDArray[Any], whole: bool) -> Any:
         values = np.rint(values)
     stays = old.dtype.is_integer() and (whole or values.dtype.kind in "iu")
     if stays:
-        whole_values = values.astype(np.uint64 if old.dtype.is_unsigned_integer() else np.int64)
+        with np.errstate(invalid="ignore"):
+            whole_values = values.astype(np.uint64 if old.dtype.is_unsigned_integer() else np.int64)
         if not np.array_equal(whole_values.astype(np.float64), values):
             raise UsageError(f"the new values of {old.name!r} do not fit its type {old.dtype}: leave it unrounded")
         return _series(old, whole_values, _native_type(old, old.dtype))

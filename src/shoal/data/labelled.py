@@ -39,6 +39,8 @@ def read(path: Path, form: str, encoding: str | None) -> FileSource:
     except Exception as error:  # the library has kinds of its own, and passes on the decoder's
         raise InputError(f"the file {path} cannot be read as .{form}: {error}") from error
     check_unique(list(meta.column_names))
+    if form == "por":
+        _warn(f"codes that {path.name} declares missing are read as plain missing values: .por files give no more")
     letters = {}
     for name in meta.missing_user_values:
         values, letters[name] = _split(frame[name], meta.readstat_variable_types.get(name, "double"))
@@ -49,7 +51,7 @@ def read(path: Path, form: str, encoding: str | None) -> FileSource:
 def write(frame: pl.DataFrame, path: Path, target: Path, form: str, source: FileSource | None) -> None:
     """Write the values and, where the format has a place for them, the labels and codes of the source."""
     changed = _changed(frame, source)
-    labels = _kept(frame, source, changed)
+    labels = _kept(frame, source, changed, form)
     options: dict[str, Any] = {"column_labels": dict(labels.columns)}
     if labels.file_label:
         options["file_label"] = labels.file_label
@@ -117,7 +119,7 @@ def _changed(frame: pl.DataFrame, source: FileSource | None) -> set[str]:
     return set() if source is None else {c.name for c in frame.get_columns() if not source.untouched(c)}
 
 
-def _kept(frame: pl.DataFrame, source: FileSource | None, changed: set[str]) -> Labels:
+def _kept(frame: pl.DataFrame, source: FileSource | None, changed: set[str], form: str) -> Labels:
     """The labels that still hold: a changed column has no missing codes, for a mean may fall on one."""
     if source is None or source.labels is None:
         return Labels()
@@ -126,7 +128,12 @@ def _kept(frame: pl.DataFrame, source: FileSource | None, changed: set[str]) -> 
     for name, labels in old.values.items():
         if name in here:
             codes = old.missing.get(name, ()) if name in changed else ()
-            values[name] = {v: label for v, label in labels.items() if not _among(v, codes)}
+            # A label for a letter (.a) needs the letter in the column, and that is Stata's alone.
+            lettered = form == "dta" and name not in changed
+            text = lettered or not frame[name].dtype.is_numeric()
+            values[name] = {
+                v: label for v, label in labels.items() if not _among(v, codes) and (text or not isinstance(v, str))
+            }
     return Labels(
         columns={n: v for n, v in old.columns.items() if n in here},
         values={n: v for n, v in values.items() if v},
@@ -212,9 +219,8 @@ def _tell_lost(form: str, labels: Labels, source: FileSource | None, changed: se
     if labels.notes:
         _warn("the notes of the input file are not copied to the output")
     if source is not None and form != "dta":
-        lettered = [
-            n for n in source.cells if source.format in ("dta", "sas7bdat") and n in columns and n not in changed
-        ]
+        tagged = source.cells if source.format in ("dta", "sas7bdat") else {}
+        lettered = [n for n in columns if n in tagged and n not in changed]
         if lettered:
             _warn(f"missing values with a letter (.a) are written as plain missing values in {', '.join(lettered)}")
 

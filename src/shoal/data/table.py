@@ -104,7 +104,7 @@ class Table:
         for name in self.columns:
             series = self._data[name]
             present = series.drop_nulls()
-            example = str(present[0]) if len(present) else ""
+            example = _cell(present, 0) if len(present) else ""
             plain = self.kinds[name] != "other" and series.dtype != nw.Object
             distinct = present.n_unique() if plain else len(set(map(str, present.to_list())))
             found.append(Column(name, self.kinds[name], int(distinct), self.rows - len(present), example))
@@ -187,6 +187,8 @@ class Table:
             values[:, j] = found.values
             if missing == "keep":
                 values[found.missing, j] = np.nan
+            if self._data[name].dtype.is_integer() and np.nanmax(np.abs(found.values), initial=0.0) > EXACT:
+                _warn(f"the column {name!r} has whole numbers beyond 2^53: their last digits are lost in float64")
         if not allow_constant:
             _check_constant(values, chosen)
         return values
@@ -244,7 +246,7 @@ class Table:
     def _text_message(self, name: str, found: Cells) -> str:
         what = self.kinds[name]
         row = self._row(found.first_bad)
-        cell = _short(str(self._data[name][found.first_bad]))
+        cell = _short(_cell(self._data[name], found.first_bad))
         if what in ("text", "category"):
             return (
                 f"the column {name!r} has text where a number is needed: {cell!r} in row {row}"
@@ -369,9 +371,6 @@ def _check_constant(values: Floats, columns: Sequence[str]) -> None:
         raise InputError(f"{what} constant ({', '.join(columns)}): there is nothing to protect; name other columns")
     if constant:
         _warn(f"constant: {', '.join(constant)}; a column with one value does not tell records apart")
-    big = [n for n, low, high in zip(columns, lowest, highest, strict=True) if max(-low, high) > EXACT]
-    if big:
-        _warn(f"numbers beyond 2^53 in {', '.join(big)}: their last digits are lost in float64")
 
 
 def _median(values: Floats, weights: Floats | None) -> float:
@@ -398,6 +397,10 @@ def _warn(message: str) -> None:
 
 def _count(number: int | np.integer[Any], what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _cell(series: nw.Series[Any], place: int) -> str:
+    return str(series[place : place + 1].to_list()[0])
 
 
 def _short(text: str) -> str:

@@ -1,0 +1,281 @@
+"""Text files: what is found in them, and that untouched cells go back as they were."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from shoal.data.files import read_file, write_file
+from shoal.data.table import read
+from shoal.errors import InputError, ShoalWarning, UsageError
+
+
+def put(folder: Path, text: str | bytes, name: str = "in.csv", encoding: str = "utf-8") -> Path:
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode(encoding))
+    return path
+
+
+def copied(path: Path, name: str = "out.csv") -> bytes:
+    """The file read and written again with nothing touched."""
+    frame, source = read_file(path)
+    write_file(frame, path.with_name(name), source)
+    return path.with_name(name).read_bytes()
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "cp1252", "latin-1"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_delimiter_and_encoding_are_found_and_kept(tmp_path: Path, delimiter: str, encoding: str, newline: str) -> None:
+    rows = [["name", "zip", "rate", "age"], ["Zoë", "007", "1.50", "31"], ["Ann Ö.", "120", "2", ""]]
+    text = "".join(delimiter.join(row) + newline for row in rows)
+    path = put(tmp_path, text, encoding=encoding)
+    frame, source = read_file(path)
+    assert source.dialect is not None
+    assert source.dialect.delimiter == delimiter
+    assert frame["name"].to_list() == ["Zoë", "Ann Ö."]
+    assert frame["zip"].to_list() == ["007", "120"]
+    assert frame["rate"].to_list() == [1.5, 2.0]
+    assert frame["age"].to_list() == [31, None]
+    assert frame["age"].dtype == pl.Int64
+    assert copied(path) == path.read_bytes()
+
+
+def test_latin_1_bytes_that_cp1252_lacks(tmp_path: Path) -> None:
+    path = put(tmp_path, b"a,b\n\xe9\x81,1\nx,2\n")
+    frame, source = read_file(path)
+    assert source.dialect is not None
+    assert source.dialect.encoding == "latin-1"
+    assert frame["a"][0] == "é\x81"
+    assert copied(path) == path.read_bytes()
+
+
+def test_an_encoding_given_is_used(tmp_path: Path) -> None:
+    path = put(tmp_path, "a,b\nŁódź,1\nx,2\n", encoding="cp1250")
+    frame, source = read_file(path, encoding="cp1250")
+    assert frame["a"][0] == "Łódź"
+    write_file(frame, tmp_path / "out.csv", source)
+    assert (tmp_path / "out.csv").read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("given", [None, ","])
+def test_decimal_comma(tmp_path: Path, given: str | None) -> None:
+    path = put(tmp_path, "rate;sum;date;n\n1,5;1.234,50;01.02.2020;1\n-2,25;12;03.04.2021;2\n;7;x;3\n")
+    table = read(path, decimal=given)
+    assert table.frame["rate"].to_list() == [1.5, -2.25, None]
+    assert table.frame["sum"].to_list() == [1234.5, 12.0, 7.0]
+    assert table.frame["date"].to_list() == ["01.02.2020", "03.04.2021", "x"]
+    assert copied(path) == path.read_bytes()
+    new = table.protected({"n": np.array([1.5, 2.25, 1e20])})
+    write_file(new, tmp_path / "new.csv", table.source)
+    lines = (tmp_path / "new.csv").read_text().split()
+    assert lines == ["rate;sum;date;n", "1,5;1.234,50;01.02.2020;1,5", "-2,25;12;03.04.2021;2,25", ";7;x;1e+20"]
+    assert read(tmp_path / "new.csv").frame["n"].to_list() == [1.5, 2.25, 1e20]
+
+
+def test_points_win_where_commas_are_text(tmp_path: Path) -> None:
+    frame, source = read_file(put(tmp_path, "a;b;c\n1.5;x,y;0.25\n2.5;1,2;3.125\n"))
+    assert source.dialect is not None
+    assert source.dialect.decimal == "."
+    assert frame["a"].dtype == pl.Float64
+    assert frame["b"].dtype == pl.String
+
+
+def test_thousands_alone_are_read_by_the_files_decimal_sign(tmp_path: Path) -> None:
+    frame, _ = read_file(put(tmp_path, "a;b\n1.234;0,5\n5.678;1,5\n"))
+    assert frame["a"].to_list() == [1234, 5678]
+
+
+def test_one_column_with_decimal_commas(tmp_path: Path) -> None:
+    frame, _ = read_file(put(tmp_path, "rate\n1,5\n2,5\n"))
+    assert frame["rate"].to_list() == [1.5, 2.5]
+
+
+def test_one_column_keeps_missing_records_at_the_end(tmp_path: Path) -> None:
+    path = put(tmp_path, "rate\n1.50\n\n2\n\n")
+    frame, _ = read_file(path)
+    assert frame["rate"].to_list() == [1.5, None, 2.0, None]
+    assert copied(path) == path.read_bytes()
+
+
+def test_one_column_with_carriage_returns(tmp_path: Path) -> None:
+    path = put(tmp_path, "rate\r\n1.50\r\n\r\n2\r\n")
+    assert read_file(path)[0]["rate"].to_list() == [1.5, None, 2.0]
+    assert copied(path) == path.read_bytes()
+
+
+def test_old_mac_lines(tmp_path: Path) -> None:
+    path = put(tmp_path, "a,b\r1,2\r3,4\r")
+    assert read_file(path)[0].to_dict(as_series=False) == {"a": [1, 3], "b": [2, 4]}
+    assert copied(path) == path.read_bytes()
+
+
+def test_quoted_content_comes_back(tmp_path: Path) -> None:
+    path = put(tmp_path, 'id,"a, b",text\n1,2,"line one\nline ""two"", end"\n3,,""\n4,5,\n')
+    frame, _ = read_file(path)
+    assert frame.columns == ["id", "a, b", "text"]
+    assert frame["text"].to_list() == ['line one\nline "two", end', "", None]
+    assert copied(path) == path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("cells", "dtype"),
+    [
+        (["007", "12"], pl.String),
+        (["+0", "-12"], pl.Int64),
+        (["00.5", "1"], pl.String),
+        (["0.5", "1"], pl.Float64),
+        (["12345678901234567890", "1"], pl.String),
+        (["12345678901234567890", "1.5"], pl.Float64),
+        (["1e5", ".5"], pl.Float64),
+        ([" 5", "6 "], pl.Int64),
+        (["1_000", "2"], pl.String),
+        (["1,5", "2"], pl.String),
+        (["2020-01-01", "2021-01-01"], pl.String),
+        (["true", "false"], pl.String),
+        (["-999", "5"], pl.Int64),
+        (["", ""], pl.String),
+        (["NA", "NA"], pl.String),
+    ],
+)
+def test_types_lose_nothing(tmp_path: Path, cells: list[str], dtype: pl.DataType) -> None:
+    quoted = [f'"{c}"' if "," in c else c for c in cells]
+    path = put(tmp_path, f"x,y\n{quoted[0]},1\n{quoted[1]},2\n")
+    assert read_file(path)[0]["x"].dtype == dtype
+    assert copied(path) == path.read_bytes()
+
+
+def test_minus_999_is_a_number(tmp_path: Path) -> None:
+    table = read(put(tmp_path, "x,y\n-999,1\n5,2\n"))
+    assert table.numbers().tolist() == [[-999.0, 1.0], [5.0, 2.0]]
+
+
+@pytest.mark.parametrize("mark", ["NA", "N/A", "NaN", "nan", "null", ".", "?"])
+def test_marks_are_missing_among_numbers_and_text_among_text(tmp_path: Path, mark: str) -> None:
+    path = put(tmp_path, f"x,y,z\n1.0,{mark},a\n{mark},7,{mark}\n3.50,8,b\n")
+    with pytest.warns(ShoalWarning, match=r"read as missing in columns of numbers of in.csv: x \(.*\), y \("):
+        table = read(path)
+    assert table.frame["x"].to_list() == [1.0, None, 3.5]
+    assert table.frame["y"].to_list() == [None, 7, 8]
+    assert table.frame["z"].to_list() == ["a", mark, "b"]
+    with pytest.raises(InputError, match="the column 'x' has 1 missing value .*written .*first in row 2"):
+        table.numbers(["x"])
+    with pytest.warns(ShoalWarning):
+        assert copied(path) == path.read_bytes()
+
+
+def test_untouched_text_is_kept_beside_protected_numbers(tmp_path: Path) -> None:
+    table = read(put(tmp_path, "who,code,rate,age\nAnn,007,1.50,30\nBob,010,2.00,40\n"), identifiers="who")
+    new = table.protected({"age": np.array([35.1, 35.1])})
+    write_file(new, tmp_path / "new.csv", table.source)
+    assert (tmp_path / "new.csv").read_text() == "code,rate,age\n007,1.50,35.1\n010,2.00,35.1\n"
+
+
+def test_dropped_rows_keep_the_text_of_the_others(tmp_path: Path) -> None:
+    table = read(put(tmp_path, "rate,age\n1.50,30\n2.50,\n3.50,40\n"))
+    with pytest.warns(ShoalWarning, match="1 row of 3 left out"):
+        fewer = table.with_missing("drop", ["age"])
+    write_file(fewer.protected({"age": np.array([35.5, 35.5])}), tmp_path / "new.csv", fewer.source)
+    assert (tmp_path / "new.csv").read_text() == "rate,age\n1.50,35.5\n3.50,35.5\n"
+
+
+def test_protected_numbers_read_back_exactly(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    values = rng.standard_normal(500) * 10.0 ** rng.integers(-300, 300, 500)
+    path = put(tmp_path, "x,y\n" + "".join(f"{i},{i}\n" for i in range(500)))
+    table = read(path)
+    write_file(table.protected({"x": values}), tmp_path / "new.csv", table.source)
+    assert read(tmp_path / "new.csv").numbers(["x"])[:, 0].tolist() == values.tolist()
+
+
+def test_packed_files(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv.gz"
+    path.write_bytes(gzip.compress(b"a,b\n1.50,x\n2.5,y\n"))
+    assert read_file(path)[0]["a"].to_list() == [1.5, 2.5]
+    assert gzip.decompress(copied(path, "out.csv.gz")) == b"a,b\n1.50,x\n2.5,y\n"
+    assert copied(path, "one.csv.gz") == copied(path, "two.csv.gz")
+    assert copied(path, "out.csv") == b"a,b\n1.50,x\n2.5,y\n"
+    path.write_bytes(gzip.compress(b"a,b\n1,x\n" * 50)[:-9])
+    with pytest.raises(InputError, match="cannot be unpacked"):
+        read_file(path)
+
+
+def test_the_endings_delimiter(tmp_path: Path) -> None:
+    path = put(tmp_path, "a;b\n1,5;x\n2,5;y\n")
+    assert copied(path, "out.tsv") == b"a\tb\n1,5\tx\n2,5\ty\n"
+    write_file(pl.DataFrame({"a": [1], "b": [2]}), tmp_path / "plain.tsv")
+    assert (tmp_path / "plain.tsv").read_text() == "a\tb\n1\t2\n"
+    assert read_file(put(tmp_path, "a\n1\n", "one.tsv"))[0].columns == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b\n1,2\n3\n4,5\n", "line 3 of .* has 1 cell, and the first line has 2"),
+        ("a,b\n1,2\n3,4,5\n", "line 3 of .* has 3 cells, and the first line has 2"),
+        ("a,b\n1,2\n\n4,5\n", "line 3 of .* is empty"),
+        ('a,b\n1,"x\ny"\n3\n', "line 4 of .* has 1 cell,"),
+        ('a,b\n1,"x\n3,4\n', "a quote .* is opened and never closed .* line 2"),
+        ("a,b,a\n1,2,3\n", "the column name 'a' stands at the places 1, 3"),
+        ("a,,c\n1,2,3\n", "column 2 of .* has no name"),
+        ("", "is empty"),
+        ("\n\n", "is empty"),
+        ("a,b\n", "has no rows, only the columns a, b"),
+        (b"a,b\n1,\x00\x01\n", "is not text: it has zero bytes"),
+        (bytes(range(1, 256)), "is not text: it has control characters"),
+        (b"PK\x03\x04rest", "a ZIP archive or Excel workbook"),
+    ],
+)
+def test_broken_files_are_told(tmp_path: Path, text: str | bytes, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_file(put(tmp_path, text))
+
+
+def test_ragged_lines_are_found_in_large_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shoal.data.delimited._CHUNK", 64)
+    good = "a,b\n" + '1,"x, ""\n"\n' * 40
+    assert read_file(put(tmp_path, good))[0].height == 40
+    with pytest.raises(InputError, match="line 82 of .* has 3 cells"):
+        read_file(put(tmp_path, good + "1,2,3\n" + "1,2\n" * 40))
+
+
+def test_a_first_line_of_numbers_is_warned_of(tmp_path: Path) -> None:
+    with pytest.warns(ShoalWarning, match="has only numbers"):
+        read_file(put(tmp_path, "1,2.5\n3,4\n"))
+
+
+def test_options_are_checked(tmp_path: Path) -> None:
+    path = put(tmp_path, "a,b\n1,2\n")
+    with pytest.raises(UsageError, match="one character"):
+        read_file(path, delimiter="ab")
+    with pytest.raises(UsageError, match=r"decimal must be '.' or ','"):
+        read_file(path, decimal="_")
+    with pytest.raises(UsageError, match="there is no encoding 'utf-99'"):
+        read_file(path, encoding="utf-99")
+    with pytest.raises(InputError, match="line 2 of .* is not in the encoding utf-8"):
+        read_file(put(tmp_path, b"a,b\n\xff,2\n"), encoding="utf-8")
+    assert read_file(put(tmp_path, "a:b\n1:2\n"), delimiter=":")[0].columns == ["a", "b"]
+    assert read_file(put(tmp_path, "a\tb\n1\t2\n"), delimiter="tab")[0].columns == ["a", "b"]
+
+
+def test_what_an_encoding_lacks_is_told(tmp_path: Path) -> None:
+    frame, source = read_file(put(tmp_path, b"a,b\n\xe9,1\n"))
+    with pytest.raises(InputError, match="'ł' cannot be written in the input's encoding cp1252"):
+        write_file(frame.with_columns(a=pl.lit("ł")), tmp_path / "out.csv", source)
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_nested_columns_are_no_text(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="'a' .* cannot be written as text: use .parquet"):
+        write_file(pl.DataFrame({"a": [[1, 2]]}), tmp_path / "out.csv")
+
+
+@pytest.mark.parametrize("name", ["census", "eia", "water", "adult"])
+def test_benchmark_files_come_back_byte_for_byte(shared_data: Path, tmp_path: Path, name: str) -> None:
+    frame, source = read_file(shared_data / f"{name}.csv")
+    write_file(frame, tmp_path / "out.csv", source)
+    assert (tmp_path / "out.csv").read_bytes() == (shared_data / f"{name}.csv").read_bytes()
