@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.kernels.blocks import LANES, Blocks, Nearest, fill_blocks, left_in_order, take
+from shoal.kernels.blocks import Nearest, fill_blocks, left_in_order, take
 from shoal.kernels.compiling import inner, kernel
 from shoal.kernels.distance import Floats, Ints
 from shoal.kernels.mdav_brute import sweep

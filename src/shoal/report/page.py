@@ -97,6 +97,6 @@ def chart(figure: Any, identity: str) -> str:
         font={"family": "system-ui, sans-serif"},
     )
     html: str = figure.to_html(
-        full_html=False, include_plotlyjs=False, div_id=identity, config={"responsive": True, "displaylogo": False}
+        full_html=False, include_plotlyjs=False, div_id=identity, config={"responsive": True, "displayModeBar": False}
     )
     return html
