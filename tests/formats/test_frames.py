@@ -44,7 +44,7 @@ def test_pandas_comes_back_with_index_and_types() -> None:
     frame = a_pandas_frame()
     before = frame.copy(deep=True)
     columns = ["age", "nullable", "arrow", "small", "single"]
-    out = Table(frame, Roles(identifiers=("name",))).protected({c: NEW for c in columns})
+    out = Table(frame, Roles(identifiers=("name",))).protected(dict.fromkeys(columns, NEW))
     pd.testing.assert_frame_equal(frame, before)
     assert isinstance(out, pd.DataFrame)
     assert list(out.columns) == list(frame.columns[1:])
@@ -62,7 +62,7 @@ def test_pandas_comes_back_with_index_and_types() -> None:
 def test_pandas_integers_stay_when_rounded() -> None:
     frame = a_pandas_frame()
     columns = ["age", "nullable", "arrow", "small"]
-    out = Table(frame).protected({c: NEW for c in columns}, round_columns=columns)
+    out = Table(frame).protected(dict.fromkeys(columns, NEW), round_columns=columns)
     assert [out[c].dtype for c in columns] == [frame[c].dtype for c in columns]
     assert all(out[c].tolist() == [2, 2, 3] for c in columns)
 
@@ -209,8 +209,8 @@ def test_broken_column_files_are_told(ending: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("frame", "error", "message"),
     [
-        (pd.DataFrame([[1, 2]], columns=["a", "a"]), InputError, "'a' stands at the places 1, 2"),
-        (pa.table([[1], [2], [3], [4]], names=["a", "b", "a", "b"]), InputError, "'a' .* and 1 more name"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), InputError, "'a' stands twice or more, at the places 1, 2"),
+        (pa.table([[1], [2], [3], [4]], names=["a", "b", "a", "b"]), InputError, "'a' .*1 more names too"),
         (pd.DataFrame([[1, 2]]), InputError, "must be text, not 0"),
         (pl.DataFrame({"a": []}), InputError, "no rows, only the columns a"),
         (pd.DataFrame(index=[1, 2]), InputError, "no columns"),

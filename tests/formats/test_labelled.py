@@ -15,7 +15,7 @@ import pyreadstat
 import pytest
 
 from shoal.data.files import check_target, read_file, write_file
-from shoal.data.table import read
+from shoal.data.table import Table, read
 from shoal.errors import InputError, ShoalWarning, UsageError
 
 DATES = [dt.date(2020, 1, 1), None, dt.date(2021, 5, 5), dt.date(1950, 1, 1)]
@@ -68,9 +68,9 @@ def test_spss_round_trip(spss: Path, ending: str) -> None:
 
 def test_spss_codes_count_as_missing_only_in_protected_columns(spss: Path) -> None:
     table = read(spss, identifiers="id", quasi=["age", "income"])
-    with pytest.raises(InputError, match=r"'age' has 1 missing value \(the file's missing codes 99\), the first in row 2"):
+    with pytest.raises(InputError, match=r"'age' has 1 missing value \(the file's missing codes 99\), .* row 2"):
         table.numbers()
-    with pytest.raises(InputError, match=r"'income' has 2 missing values \(the file's missing codes -9.0 to -1.0, 99\)"):
+    with pytest.raises(InputError, match=r"'income' has 2 .* \(the file's missing codes -9.0 to -1.0, 99\)"):
         table.numbers(["income"])
     with pytest.warns(ShoalWarning, match="medians?: age .*41.*income .*1.75"):
         filled = table.with_missing("median")
@@ -82,6 +82,7 @@ def test_spss_codes_count_as_missing_only_in_protected_columns(spss: Path) -> No
 def test_spss_protected_columns_lose_their_codes_and_others_keep_them(spss: Path) -> None:
     table = read(spss, identifiers="id")
     new = table.protected({"age": np.array([99.0, 99.0, 45.5, 45.5])})
+    assert Table(new, source=table.source).numbers(["age"])[:, 0].tolist() == [99.0, 99.0, 45.5, 45.5]
     out = spss.with_name("out.sav")
     write_file(new, out, table.source)
     frame, meta = meta_of(out)
@@ -265,7 +266,7 @@ def test_the_extra_is_named_when_it_is_missing(monkeypatch: pytest.MonkeyPatch, 
 def test_the_extra_is_not_imported_unasked(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a,b\n1,2\n3,4\n")
     code = (
-        "import sys; from shoal.data.table import read; read(sys.argv[1]).numbers();"
+        "import sys; from shoal.data.table import Table, read; read(sys.argv[1]).numbers();"
         "print([m for m in ('pyreadstat', 'pandas', 'pyarrow') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code, tmp_path / "a.csv"], capture_output=True, text=True, check=True)

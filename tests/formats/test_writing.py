@@ -68,14 +68,15 @@ def test_the_input_is_no_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     (tmp_path / "soft.csv").symlink_to(path)
     os.link(path, tmp_path / "hard.csv")
     monkeypatch.chdir(tmp_path)
-    for target in (path, tmp_path / "soft.csv", tmp_path / "hard.csv", Path("in.csv"), Path("../") / tmp_path.name / "in.csv"):
-        with pytest.raises(UsageError, match="is the input .* itself: the original is never overwritten"):
+    around = Path("..") / tmp_path.name / "in.csv"
+    for target in (path, tmp_path / "soft.csv", tmp_path / "hard.csv", Path("in.csv"), around):
+        with pytest.raises(UsageError, match=r"is the input .* itself: the original is never overwritten"):
             check_target(target, tmp_path / "other.csv", path)
     assert path.read_text() == "a,b\n1,2\n"
 
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet", "arrow", "sav", "dta", "xpt"])
-def test_a_failed_write_leaves_everything_as_it_was(ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_leaves_all_as_it_was(ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / f"out.{ending}"
     path.write_bytes(b"precious")
 
@@ -89,7 +90,7 @@ def test_a_failed_write_leaves_everything_as_it_was(ending: str, tmp_path: Path,
     assert os.listdir(tmp_path) == [path.name]
 
 
-def test_an_interrupt_leaves_everything_as_it_was(tmp_path: Path) -> None:
+def test_an_interrupt_leaves_all_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "out.csv"
     path.write_text("precious")
 

@@ -86,6 +86,8 @@ def generate(name: str, seed: int = 0, **options: int) -> pl.DataFrame:
             raise UsageError(f"the set {name} takes no {option}: leave it out")
         if isinstance(value, bool) or int(value) != value or value < 1:
             raise UsageError(f"{option} must be a whole number of at least 1, not {value!r}")
+    if seed < 0:
+        raise UsageError(f"seed must be a whole number of at least 0, not {seed}")
     return about.generator(np.random.default_rng(seed), **{**about.options, **options})
 
 

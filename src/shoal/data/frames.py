@@ -123,9 +123,9 @@ def check_unique(names: list[Any]) -> None:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         places = [str(i + 1) for i, name in enumerate(names) if name == twice[0]]
-        more = f", and {len(twice) - 1} more names stand twice" if len(twice) > 1 else ""
+        more = f" ({len(twice) - 1} more names too)" if len(twice) > 1 else ""
         raise InputError(
-            f"the column name {twice[0]!r} stands at the places {', '.join(places)}{more}: "
+            f"the column name {twice[0]!r} stands twice or more, at the places {', '.join(places)}{more}: "
             "give every column a name of its own"
         )
 

@@ -240,8 +240,12 @@ class Table:
         return found
 
     def _cells(self, name: str) -> Cells:
+        series = self._data[name]
         codes = () if self.source is None else self.source.user_missing(name)
-        return cells(self._data[name], codes)
+        # The codes are the file's: in a column with new values a mean may fall on one, and is a number.
+        if codes and self.source is not None and not self.source.untouched(series.to_polars()):
+            codes = ()
+        return cells(series, codes)
 
     def _text_message(self, name: str, found: Cells) -> str:
         what = self.kinds[name]
@@ -370,7 +374,8 @@ def _check_constant(values: Floats, columns: Sequence[str]) -> None:
         what = f"the column {columns[0]!r} is" if len(columns) == 1 else f"all {len(columns)} columns are"
         raise InputError(f"{what} constant ({', '.join(columns)}): there is nothing to protect; name other columns")
     if constant:
-        _warn(f"constant: {', '.join(constant)}; a column with one value does not tell records apart")
+        what = "the column is" if len(constant) == 1 else "the columns are"
+        _warn(f"{what} constant: {', '.join(map(repr, constant))}; one value does not tell records apart")
 
 
 def _median(values: Floats, weights: Floats | None) -> float:
