@@ -149,6 +149,7 @@ def test_weights_are_given() -> None:
     weights = read(frame, weight="w").weights()
     assert weights is not None
     assert weights.tolist() == [1.0, 2.0, 3.0]
+    assert weights.flags.writeable
     assert read(frame).weights() is None
 
 

@@ -168,6 +168,22 @@ def test_marks_are_missing_among_numbers_and_text_among_text(tmp_path: Path, mar
         assert copied(path) == path.read_bytes()
 
 
+@pytest.mark.parametrize(("one", "two"), [("1,5", "2,5"), ("1.5", "2.5")])
+def test_a_slip_among_numbers_is_named_itself(tmp_path: Path, one: str, two: str) -> None:
+    """Not the decimal comma or the mark of a missing value before it."""
+    table = read(put(tmp_path, f"x;y\n{one};a\nNA;b\n{two};c\n{two};d\nlots;e\n"), quasi="x")
+    with pytest.raises(InputError, match=r"the column 'x' has text where a number is needed: 'lots' in row 5 \(1 such"):
+        table.numbers()
+    with pytest.raises(UsageError, match=r"'x' has text where a number is needed: 'lots' in row 5"):
+        read(tmp_path / "in.csv").quasi_columns()
+
+
+def test_codes_with_zeros_are_numbers_when_named(tmp_path: Path) -> None:
+    table = read(put(tmp_path, "age,x\n05,1\n17,2\n"))
+    assert table.kinds["age"] == "text"
+    assert table.numbers(["age"])[:, 0].tolist() == [5.0, 17.0]
+
+
 def test_untouched_text_is_kept_beside_protected_numbers(tmp_path: Path) -> None:
     table = read(put(tmp_path, "who,code,rate,age\nAnn,007,1.50,30\nBob,010,2.00,40\n"), identifiers="who")
     new = table.protected({"age": np.array([35.1, 35.1])})
@@ -222,6 +238,8 @@ def test_the_endings_delimiter(tmp_path: Path) -> None:
         ('a,b\n1,"x\n3,4\n', "a quote .* is opened and never closed .* line 2"),
         ("a,b,a\n1,2,3\n", "the column name 'a' stands twice or more, at the places 1, 3"),
         ("a,,c\n1,2,3\n", "column 2 of .* has no name"),
+        (",b\n1,2\n", "column 1 of .* has no name .*row.names = FALSE"),
+        ("a,b,\n1,2,\n", "column 3 of .* has no name .*remove the delimiter at the end"),
         ("", "is empty"),
         ("\n\n", "is empty"),
         ("a,b\n", "has no rows, only the columns a, b"),

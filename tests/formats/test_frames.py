@@ -121,7 +121,9 @@ def test_pyarrow_comes_back_with_types_and_metadata() -> None:
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_every_kind_gives_the_same_numbers(make: Any) -> None:
-    table = Table(make({"a": [1, 2, 3], "b": [1.5, float("nan"), 2.5], "c": ["1", " 2.5", "-3e2"]}))
+    frame = make({"a": [1, 2, 3], "b": [1.5, float("nan"), 2.5], "c": ["1", " 2.5", "-3e2"]})
+    table = Table(frame)
+    assert table.frame is frame
     assert table.numbers(["a", "c"]).tolist() == [[1.0, 1.0], [2.0, 2.5], [3.0, -300.0]]
     with pytest.raises(InputError, match="'b' has 1 missing value, the first in row 2"):
         table.numbers(["a", "b"])

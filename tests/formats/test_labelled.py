@@ -79,6 +79,23 @@ def test_spss_codes_count_as_missing_only_in_protected_columns(spss: Path) -> No
         assert table.with_missing("drop").numbers().tolist() == [[30.0, 1.5], [41.0, 2.0]]
 
 
+def test_labelled_codes_are_categories_unless_named(spss: Path) -> None:
+    table = read(spss, identifiers="id")
+    assert table.kinds["sex"] == "category"
+    assert table.kinds["age"] == "number"  # only the missing code has a label
+    assert Table(table.protected({"sex": np.full(4, 1.25)}), source=table.source).kinds["sex"] == "number"
+    frame = table.frame.select("sex", "age", "income")
+    write_file(frame, spss.with_name("numbers.sav"), table.source)
+    with pytest.raises(UsageError, match=r"sex +category"):
+        read(spss.with_name("numbers.sav")).quasi_columns()
+    whole = read(spss.with_name("numbers.sav"), quasi=["sex"]).numbers(missing="keep")[:, 0]
+    assert whole[:2].tolist() == [1.0, 2.0]
+
+
+def test_stata_labels_make_categories(stata: Path) -> None:
+    assert read(stata).kinds == {"sex": "category", "rate": "number", "age": "number", "town": "text", "when": "date"}
+
+
 def test_spss_protected_columns_lose_their_codes_and_others_keep_them(spss: Path) -> None:
     table = read(spss, identifiers="id")
     new = table.protected({"age": np.array([99.0, 99.0, 45.5, 45.5])})

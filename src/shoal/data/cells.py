@@ -19,7 +19,12 @@ from shoal.data.frames import kind
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
+# Texts that stand for a missing value among the numbers of a text file.
+MARKERS = ("na", "n/a", "nan", "null", ".", "?")
+NUMBERS = {
+    ".": r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?",
+    ",": r"[+-]?([0-9]+|[0-9]{1,3}(\.[0-9]{3})+)(,[0-9]*)?([eE][+-]?[0-9]+)?",  # points between thousands
+}
 
 
 @dataclass(frozen=True)
@@ -32,8 +37,8 @@ class Cells:
     first_bad: int = -1  # the first such row
 
 
-def cells(series: nw.Series[Any], codes: tuple[tuple[Any, Any], ...] = ()) -> Cells:
-    """The numbers of a column that is meant to hold numbers."""
+def cells(series: nw.Series[Any], codes: tuple[tuple[Any, Any], ...] = (), decimal: str | None = None) -> Cells:
+    """The numbers of a column that is meant to hold numbers; `decimal` is the sign of the text file it is from."""
     what = kind(series)
     missing = np.asarray(series.is_null().to_numpy(), dtype=bool)
     if series.dtype.is_integer():
@@ -48,7 +53,7 @@ def cells(series: nw.Series[Any], codes: tuple[tuple[Any, Any], ...] = ()) -> Ce
         first = int(present[0]) if present.size else -1
         return Cells(np.full(len(series), np.nan), missing, present.size, first)
     else:
-        values, missing, bad = _from_objects(series, missing)
+        values, missing, bad = _from_objects(series, missing, decimal)
         if bad:
             return Cells(values, missing, len(bad), bad[0])
     missing = missing | np.isnan(values)
@@ -58,8 +63,10 @@ def cells(series: nw.Series[Any], codes: tuple[tuple[Any, Any], ...] = ()) -> Ce
     return Cells(values, missing)
 
 
-def _from_objects(series: nw.Series[Any], missing: Bools) -> tuple[Floats, Bools, list[int]]:
-    """Numbers from text, categories or Python objects; empty text is missing."""
+def _from_objects(series: nw.Series[Any], missing: Bools, decimal: str | None) -> tuple[Floats, Bools, list[int]]:
+    """Numbers from text, categories or Python objects; empty text is missing, and in a text file the markers are."""
+    number = re.compile(NUMBERS[decimal or "."])
+    markers = ("", *MARKERS) if decimal else ("",)
     values = np.full(len(series), np.nan)
     missing = missing.copy()
     bad: list[int] = []
@@ -67,12 +74,15 @@ def _from_objects(series: nw.Series[Any], missing: Bools) -> tuple[Floats, Bools
         if missing[i]:
             continue
         if isinstance(cell, str):
-            if not cell.strip():
+            cell = cell.strip()
+            if cell.lower() in markers:
                 missing[i] = True
                 continue
-            if not NUMBER.fullmatch(cell):
+            if not number.fullmatch(cell):
                 bad.append(i)
                 continue
+            if decimal == ",":
+                cell = cell.replace(".", "").replace(",", ".")
         try:
             values[i] = float(cell)
         except (TypeError, ValueError):

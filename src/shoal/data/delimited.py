@@ -19,13 +19,13 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from shoal.data.cells import MARKERS, NUMBERS
 from shoal.data.frames import check_unique
 from shoal.data.source import Dialect, FileSource
 from shoal.errors import InputError, ShoalWarning, UsageError
 
 DELIMITERS = (",", ";", "\t", "|")
-MARKERS = ("na", "n/a", "nan", "null", ".", "?")
-_GROUPED = r"^[+-]?([0-9]+|[0-9]{1,3}(\.[0-9]{3})+)(,[0-9]*)?([eE][+-]?[0-9]+)?$"
+_GROUPED = f"^{NUMBERS[',']}$"
 _CHUNK = 1 << 24
 
 
@@ -186,10 +186,13 @@ def _first_rows(text: str, delimiter: str, most: int) -> list[list[str]]:
 def _header(raw: bytes, delimiter: str, path: Path) -> list[str]:
     names = [name.strip() for name in _first_rows(raw[: 1 << 20].decode("utf-8", errors="ignore"), delimiter, 1)[0]]
     if "" in names:
-        raise InputError(
-            f"column {names.index('') + 1} of {path} has no name in the first line: give it one, or write the file "
-            "without row names (R: row.names = FALSE, pandas: index=False)"
-        )
+        place = names.index("") + 1
+        ways = {
+            len(names): "remove the delimiter at the end of each line",
+            1: "write the file without row names (R: row.names = FALSE, pandas: index=False)",
+        }
+        hint = f", or {ways[place]}" if place in ways else ""
+        raise InputError(f"column {place} of {path} has no name in the first line: give it one{hint}")
     check_unique(names)
     if all(name.replace(".", "", 1).replace("-", "", 1).isdigit() for name in names):
         warnings.warn(
@@ -273,13 +276,21 @@ def _typed(text: pl.DataFrame, decimal: str | None, delimiter: str) -> tuple[str
     if decimal == "." or delimiter == ",":
         return ".", columns
     words = [c.values for c in columns if c.values.dtype == pl.String]
-    by_comma = sum(_column(c, ",").values.dtype != pl.String for c in words if c.str.contains(",", literal=True).any())
+    by_comma = sum(map(_mostly_by_comma, words))
     by_point = sum(
         c.values.dtype == pl.Float64 and not text[c.values.name].str.contains(_GROUPED).all() for c in columns
     )
     if by_comma > by_point:
         return ",", [_column(c, ",") for c in text.get_columns()]
     return ".", columns
+
+
+def _mostly_by_comma(text: pl.Series) -> bool:
+    """Whether most cells are numbers if a comma is the decimal sign; one that is none is a slip to be told later."""
+    bare = text.str.strip_chars()
+    fits = bare.str.contains(_GROUPED)
+    commas = fits & bare.str.contains(",", literal=True)
+    return bool(commas.any()) and 2 * int(fits.sum()) > text.len() - text.null_count()
 
 
 def _column(text: pl.Series, decimal: str) -> _Typed:

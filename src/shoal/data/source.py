@@ -81,6 +81,15 @@ class FileSource:
             cells={name: cells.filter(mask) for name, cells in self.cells.items()},
         )
 
+    def coded(self, column: pl.Series) -> bool:
+        """Whether the numbers of a column are codes: declared nominal, or with a label for every value."""
+        if self.labels is None or not column.dtype.is_numeric() or not self.untouched(column):
+            return False
+        if self.labels.measures.get(column.name) == "nominal":
+            return True
+        labels = self.labels.values.get(column.name, {})
+        return bool(labels) and all(value in labels for value in column.drop_nulls().unique().to_list())
+
     def user_missing(self, column: str) -> tuple[tuple[Any, Any], ...]:
         """The ranges of codes that the file declares missing in a column."""
         return () if self.labels is None else tuple(self.labels.missing.get(column, ()))

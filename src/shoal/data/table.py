@@ -96,7 +96,13 @@ class Table:
     @cached_property
     def kinds(self) -> dict[str, str]:
         """What each column holds: number, text, category, bool, date, time, empty or other."""
-        return {name: kind(self._data[name]) for name in self._data.columns}
+        found = {name: kind(self._data[name]) for name in self._data.columns}
+        if self.source is not None and self.source.labels is not None:
+            coded = (
+                n for n, held in found.items() if held == "number" and self.source.coded(self._data[n].to_polars())
+            )
+            found |= dict.fromkeys(coded, "category")
+        return found
 
     def describe(self) -> list[Column]:
         """A row for each column: its name, kind, distinct values, missing cells, and an example."""
@@ -212,7 +218,7 @@ class Table:
                 f"{self._row(int(low[0]))} ({_count(low.size, 'such row')}): "
                 "remove the records that stand for nobody, or leave the weight out"
             )
-        return found.values
+        return np.array(found.values)
 
     def whole(self, columns: Iterable[str] | None = None) -> tuple[str, ...]:
         """Those of the columns that hold whole numbers only, whatever their type."""
@@ -245,7 +251,8 @@ class Table:
         # The codes are the file's: in a column with new values a mean may fall on one, and is a number.
         if codes and self.source is not None and not self.source.untouched(series.to_polars()):
             codes = ()
-        return cells(series, codes)
+        text = None if self.source is None else self.source.dialect
+        return cells(series, codes, None if text is None else text.decimal)
 
     def _text_message(self, name: str, found: Cells) -> str:
         what = self.kinds[name]
