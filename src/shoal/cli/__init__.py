@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
 import warnings
 from typing import Any
 
@@ -45,9 +44,12 @@ class LazyGroup(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
-        warnings.showwarning = _show_warning
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what other packages have to say is not for the user
+                warnings.simplefilter("always", ShoalWarning)
+                warnings.showwarning = _show_warning
+                return super().invoke(ctx)
         except ShoalError as error:
             click.echo(f"Error: {error}", err=True)
             ctx.exit(error.exit_code)
@@ -66,5 +68,4 @@ def main() -> None:
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:
-    if issubclass(category, ShoalWarning):
-        print(f"Warning: {message}", file=sys.stderr)
+    click.echo(f"Warning: {message}", err=True)
