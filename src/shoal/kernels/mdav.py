@@ -112,11 +112,12 @@ def groups_by_tree(values: Floats, weights: Floats, k: int, least: int, one_more
     rim = empty_rim(n, d)
     sums, lost = centroid_sums(values, weights)
     centroid = np.empty(d)
-    tree = grow(values, np.arange(n), TREE_BLOCK)
+    set_centroid(sums, lost, centroid)
+    tree = grow(values, np.arange(n), TREE_BLOCK, centroid, found.buffer)
     filled, left, group = n, n, 0
     while left >= least or (one_more and left >= 2 * k):
         if left < filled // 2 and tree.blocks.counts.size > 1:
-            tree = grow(values, left_in_order(tree.blocks), TREE_BLOCK)
+            tree = grow(values, left_in_order(tree.blocks), TREE_BLOCK, centroid, found.buffer)
             filled = left
         set_centroid(sums, lost, centroid)
         row = farthest_from_centroid(rim, tree.blocks, left, values, centroid, metric, found.buffer)
@@ -126,7 +127,7 @@ def groups_by_tree(values: Floats, weights: Floats, k: int, least: int, one_more
             nearest(tree, point, row, metric, found)
             sort_nearest(found.far, found.rows, k)
             for i in range(k):
-                prune(tree, found.rows[i], values)
+                prune(tree, found.rows[i], values, found.buffer)
             leave(values, weights, found.rows, sums, lost)
             labels[found.rows] = group
             group += 1
