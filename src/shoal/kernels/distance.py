@@ -15,6 +15,7 @@ from shoal.kernels.compiling import fused, inner
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 EUCLIDEAN = 0
 L1 = 1

@@ -26,19 +26,23 @@ from shoal.kernels.blocks import (
     take,
 )
 from shoal.kernels.compiling import fused, inner
-from shoal.kernels.distance import EUCLIDEAN, L1, Floats, Ints, block_distances, distance
+from shoal.kernels.distance import EUCLIDEAN, L1, Bools, Floats, Ints, block_distances
 
 FAMILY = 32  # blocks in a family
 ROUNDING = 1e-15  # a few units in the last place of a double, for each step of a sum
+SAMPLE = 256  # records that tell a node's widest column
 TINY = 1e-300  # where squares underflow
 
 
 class Boxes(NamedTuple):
-    """Per column and box the least and greatest value, the greatest distance to the centre, and room for bounds."""
+    """Per column and box the least and greatest value, the greatest distance to the centre, whether records
+    have been taken since, and room for bounds.
+    """
 
     low: Floats
     high: Floats
     norm: Floats
+    loose: Bools
     bound: Floats
 
 
@@ -73,7 +77,8 @@ def grow(values: Floats, order: Ints, capacity: int, centroid: Floats, buffer: F
 
 @inner
 def empty_boxes(d: int, number: int) -> Boxes:
-    return Boxes(np.empty((d, number)), np.empty((d, number)), np.empty(number), np.empty(number))
+    loose = np.zeros(number, np.bool_)
+    return Boxes(np.empty((d, number)), np.empty((d, number)), np.empty(number), loose, np.empty(number))
 
 
 @inner
@@ -82,7 +87,6 @@ def cut(values: Floats, order: Ints, capacity: int) -> None:
 
     A node of many leaves is cut between families, so that a family is a node of its own.
     """
-    d = values.shape[1]
     m = order.size
     keys = np.empty(m)
     starts = np.empty(128, np.int64)
@@ -100,22 +104,29 @@ def cut(values: Floats, order: Ints, capacity: int) -> None:
         else:
             middle = first + leaves // 2
         begin, end = first * capacity, min(last * capacity, m)
-        widest, width = 0, -1.0
-        for j in range(d):
-            low, high = np.inf, -np.inf
-            for i in range(begin, end):
-                x = values[order[i], j]
-                low, high = min(low, x), max(high, x)
-            if high - low > width:
-                widest, width = j, high - low
-        if width == 0.0:
-            continue
+        widest = widest_column(values, order, begin, end)
         for i in range(begin, end):
             keys[i] = values[order[i], widest]
         split(keys, order, begin, end - 1, middle * capacity)
         starts[depth], ends[depth] = first, middle
         starts[depth + 1], ends[depth + 1] = middle, last
         depth += 2
+
+
+@inner
+def widest_column(values: Floats, order: Ints, begin: int, end: int) -> int:
+    """The column with the widest range, by a sample of the node's records."""
+    step = max(1, (end - begin) // SAMPLE)
+    widest, width = 0, -1.0
+    for j in range(values.shape[1]):
+        low = high = values[order[begin], j]
+        for i in range(begin + step, end, step):
+            x = values[order[i], j]
+            low = x if x < low else low
+            high = x if x > high else high
+        if high - low > width:
+            widest, width = j, high - low
+    return widest
 
 
 @inner
@@ -146,17 +157,20 @@ def split(keys: Floats, order: Ints, begin: int, end: int, middle: int) -> None:
 @inner
 def fit_leaf(blocks: Blocks, leaves: Boxes, block: int, centre: Floats, buffer: Floats) -> None:
     """Draw a block's box tightly around what is left in it; an empty block's box is inside out."""
-    count = blocks.counts[block]
+    cells, count = blocks.cells, blocks.counts[block]
     for j in range(centre.size):
         low, high = np.inf, -np.inf
         for i in range(count):
-            low, high = min(low, blocks.cells[block, j, i]), max(high, blocks.cells[block, j, i])
+            x = cells[block, j, i]
+            low = x if x < low else low
+            high = x if x > high else high
         leaves.low[j, block], leaves.high[j, block] = low, high
-    block_distances(blocks.cells, block, filled_width(blocks, block), centre, EUCLIDEAN, buffer)
-    norm = 0.0
+    block_distances(cells, block, filled_width(blocks, block), centre, EUCLIDEAN, buffer)
+    norm = -np.inf
     for i in range(count):
-        norm = max(norm, buffer[i])
+        norm = buffer[i] if buffer[i] > norm else norm
     leaves.norm[block] = norm
+    leaves.loose[block] = False
 
 
 @inner
@@ -167,29 +181,19 @@ def fit_family(leaves: Boxes, families: Boxes, family: int) -> None:
     for j in range(leaves.low.shape[0]):
         low, high = np.inf, -np.inf
         for b in range(first, last):
-            low, high = min(low, leaves.low[j, b]), max(high, leaves.high[j, b])
+            low = leaves.low[j, b] if leaves.low[j, b] < low else low
+            high = leaves.high[j, b] if leaves.high[j, b] > high else high
         families.low[j, family], families.high[j, family] = low, high
     families.norm[family] = leaves.norm[first:last].max()
+    families.loose[family] = False
 
 
 @inner
-def prune(tree: Tree, row: int, values: Floats, buffer: Floats) -> None:
-    """Remove a record and shrink the boxes whose border it was."""
-    block = take(tree.blocks, row)
-    norm = distance(values[row], tree.centre, EUCLIDEAN)
-    if on_border(tree.leaves, block, values[row], norm):
-        fit_leaf(tree.blocks, tree.leaves, block, tree.centre, buffer)
-        family = block // FAMILY
-        if on_border(tree.families, family, values[row], norm):
-            fit_family(tree.leaves, tree.families, family)
-
-
-@fused
-def on_border(boxes: Boxes, box: int, record: Floats, norm: float) -> bool:
-    touches = norm >= boxes.norm[box]
-    for j in range(record.size):
-        touches |= record[j] <= boxes.low[j, box] or record[j] >= boxes.high[j, box]
-    return touches
+def prune(tree: Tree, rows: Ints) -> None:
+    """Remove the records of a group."""
+    for row in rows:
+        block = take(tree.blocks, row)
+        tree.leaves.loose[block] = True
 
 
 @fused
@@ -271,7 +275,10 @@ def nearest(tree: Tree, point: Floats, row: int, metric: int, found: Nearest) ->
 
 @inner
 def farthest(tree: Tree, point: Floats, metric: int, buffer: Floats) -> tuple[float, int]:
-    """The distance and row of the record farthest from `point`; the most promising family and block come first."""
+    """The distance and row of the record farthest from `point`; the most promising family and block come first.
+
+    A block that was looked at in vain gets a tighter box if it has lost records: boxes shrink where it matters.
+    """
     blocks, leaves, families = tree.blocks, tree.leaves, tree.families
     cells, rows, counts = blocks.cells, blocks.rows, blocks.counts
     far_bounds(families, 0, families.bound.size, point, metric, tree.centre, tree.radius)
@@ -287,10 +294,15 @@ def farthest(tree: Tree, point: Floats, metric: int, buffer: Floats) -> tuple[fl
         start = first + np.argmax(leaves.bound[first:last])
         for step in range(last - first):
             b = start + step if start + step < last else start + step - (last - first)
-            if not leaves.bound[b] >= best or counts[b] == 0:
+            if not leaves.bound[b] >= best:
                 continue
             width = filled_width(blocks, b)
             block_distances(cells, b, width, point, metric, buffer)
             if hits_above(buffer, width, best) > 0:
                 best, best_row = farthest_of_block(rows, b, counts[b], buffer, best, best_row)
+            elif leaves.loose[b]:
+                fit_leaf(blocks, leaves, b, tree.centre, buffer)
+                families.loose[family] = True
+        if families.loose[family]:
+            fit_family(leaves, families, family)
     return best, best_row
