@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels.compiling import inner
-from shoal.kernels.distance import Floats, Ints, block_distances
+from shoal.kernels.compiling import fused, inner
+from shoal.kernels.distance import Floats, Ints
 from shoal.kernels.nearest import offer
 
 LANES = 16  # LLVM's vector loop takes this many doubles a turn (four vectors of four)
@@ -27,7 +27,7 @@ class Blocks(NamedTuple):
 
 
 class Nearest(NamedTuple):
-    """Room for a search: the k nearest (a heap), distances to one block, and the farthest record."""
+    """Room for a search: the k nearest (a heap) and the distances to one block."""
 
     far: Floats
     rows: Ints
@@ -85,49 +85,34 @@ def left_in_order(blocks: Blocks) -> Ints:
     return order
 
 
-@inner
-def scan_nearest(blocks: Blocks, block: int, point: Floats, metric: int, found: Nearest, size: int) -> int:
-    """Offer a block's records to the k nearest; gives the heap's size."""
-    width = (blocks.counts[block] + LANES - 1) // LANES * LANES
-    block_distances(blocks.cells[block], width, point, metric, found.buffer)
-    reach = found.far[0] if size == found.far.size else np.inf
-    if hits_below(found.buffer, width, reach) > 0:
-        size = offer_block(blocks, block, found, size)
-    return size
+@fused
+def filled_width(blocks: Blocks, block: int) -> int:
+    """The slots to look at: those in use, up to a whole vector."""
+    return (blocks.counts[block] + LANES - 1) // LANES * LANES
 
 
 @inner
-def offer_block(blocks: Blocks, block: int, found: Nearest, size: int) -> int:
-    """Offer the records of a block whose distances stand in the buffer."""
+def offer_block(rows: Ints, block: int, count: int, found: Nearest, size: int) -> int:
+    """Offer the records of a block, whose distances stand in the buffer, to the k nearest; gives the heap's size."""
     k = found.far.size
-    for i in range(blocks.counts[block]):
+    for i in range(count):
         if size < k or found.buffer[i] <= found.far[0]:
-            size = offer(found.far, found.rows, size, found.buffer[i], blocks.rows[block, i])
+            size = offer(found.far, found.rows, size, found.buffer[i], rows[block, i])
     return size
 
 
 @inner
-def scan_farthest(
-    blocks: Blocks, block: int, point: Floats, metric: int, buffer: Floats, best: float, best_row: int
+def farthest_of_block(
+    rows: Ints, block: int, count: int, buffer: Floats, best: float, best_row: int
 ) -> tuple[float, int]:
-    """The farthest record so far, this block's included; the lowest row among equals."""
-    width = (blocks.counts[block] + LANES - 1) // LANES * LANES
-    block_distances(blocks.cells[block], width, point, metric, buffer)
-    if hits_above(buffer, width, best) > 0:
-        best, best_row = farthest_of_block(blocks, block, buffer, best, best_row)
+    """The farthest record so far, given a block's distances in the buffer; the lowest row among equals."""
+    for i in range(count):
+        if buffer[i] > best or (buffer[i] == best and rows[block, i] < best_row):
+            best, best_row = buffer[i], rows[block, i]
     return best, best_row
 
 
-@inner
-def farthest_of_block(blocks: Blocks, block: int, buffer: Floats, best: float, best_row: int) -> tuple[float, int]:
-    """The farthest record so far, given the block's distances in the buffer."""
-    for i in range(blocks.counts[block]):
-        if buffer[i] > best or (buffer[i] == best and blocks.rows[block, i] < best_row):
-            best, best_row = buffer[i], blocks.rows[block, i]
-    return best, best_row
-
-
-@inner
+@fused
 def hits_below(buffer: Floats, width: int, reach: float) -> int:
     """How many distances are at most `reach` (a count vectorises, a running minimum does not)."""
     hits = 0
@@ -136,7 +121,7 @@ def hits_below(buffer: Floats, width: int, reach: float) -> int:
     return hits
 
 
-@inner
+@fused
 def hits_above(buffer: Floats, width: int, reach: float) -> int:
     """How many distances are at least `reach`."""
     hits = 0

@@ -2,7 +2,7 @@
 
 An entry point is `@kernel("signature")`: it is compiled when its module is imported, or loaded
 from the cache, so a search never stops to compile, and `shoal warmup` only has to import.
-A function that only kernels call is `@inner`. Fast-math is off: the engines of one method must
+A function that only kernels call is `@inner`, or `@fused` where a call would cost more than the work. Fast-math is off: the engines of one method must
 give the same labels, and reordered sums would change ties.
 """
 
@@ -47,6 +47,12 @@ def kernel(signature: str | list[str], *, parallel: bool = False) -> Callable[[F
 def inner(function: F) -> F:
     """Compile a function that only kernels call; it becomes part of their code."""
     compiled: F = numba.njit(inline="never", **_FLAGS)(function)
+    return compiled
+
+
+def fused(function: F) -> F:
+    """Put a function's body into its callers, for loops so short that a call would cost more than the work."""
+    compiled: F = numba.njit(inline="always", **_FLAGS)(function)
     return compiled
 
 

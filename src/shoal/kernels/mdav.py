@@ -12,13 +12,14 @@ import numpy as np
 from shoal.kernels.blocks import Nearest, fill_blocks, left_in_order, take
 from shoal.kernels.compiling import inner, kernel
 from shoal.kernels.distance import Floats, Ints
-from shoal.kernels.mdav_brute import sweep
+from shoal.kernels.mdav_brute import sweep, sweep_halves
 from shoal.kernels.mdav_tree import farthest, grow, nearest, prune
 from shoal.kernels.nearest import sort_nearest
 from shoal.kernels.rim import empty_rim, farthest_from_centroid
 
 BRUTE_BLOCK = 128
 TREE_BLOCK = 32
+SHARED_SWEEP = 400_000  # cells from which on a sweep is worth the handing over to a second thread
 
 
 @inner
@@ -63,15 +64,19 @@ def set_centroid(sums: Floats, lost: Floats, centroid: Floats) -> None:
         centroid[j] = (sums[j] + lost[j]) / weight
 
 
-@kernel("int64[::1](float64[:, ::1], float64[::1], int64, int64, boolean, int64)")
-def groups_by_sweep(values: Floats, weights: Floats, k: int, least: int, one_more: bool, metric: int) -> Ints:
-    """MDAV's groups by the brute-force search: while `least` records are left, two groups; see `shoal.partition.mdav`.
+@kernel("int64[::1](float64[:, ::1], float64[::1], int64, int64, boolean, int64, boolean)")
+def groups_by_sweep(
+    values: Floats, weights: Floats, k: int, least: int, one_more: bool, metric: int, halves: bool
+) -> Ints:
+    """MDAV's groups by the brute-force search: two groups while `least` records are left.
 
-    Gives each record's group in the order of their making, -1 for the records left over.
+    `one_more`: if 2k are left then, a group around the farthest from the centroid. `halves`: two threads share the
+    large sweeps. Gives each record's group in the order of their making, -1 for the records left over.
     """
     n, d = values.shape
     labels = np.full(n, -1, np.int64)
-    found = Nearest(np.empty(k), np.empty(k, np.int64), np.empty(BRUTE_BLOCK))
+    far, near_rows, buffers = np.empty((2, k)), np.empty((2, k), np.int64), np.empty((2, BRUTE_BLOCK))
+    found = Nearest(far[0], near_rows[0], buffers[0])
     rim = empty_rim(n, d)
     sums, lost = centroid_sums(values, weights)
     centroid = np.empty(d)
@@ -79,25 +84,28 @@ def groups_by_sweep(values: Floats, weights: Floats, k: int, least: int, one_mor
     filled, left, group = n, n, 0
     while left >= least or (one_more and left >= 2 * k):
         if left < filled // 2 and blocks.counts.size > 1:
-            blocks = fill_blocks(values, np.sort(left_in_order(blocks)), BRUTE_BLOCK)
+            blocks = fill_blocks(values, left_in_order(blocks), BRUTE_BLOCK)
             filled = left
         set_centroid(sums, lost, centroid)
         row = farthest_from_centroid(rim, blocks, left, values, centroid, metric, found.buffer)
         pair = left >= least
         for turn in range(2 if pair else 1):
             point = values[row]
-            far, far_row = sweep(blocks, point, metric, found)
+            if halves and left * d >= SHARED_SWEEP:
+                b = blocks
+                last, row = sweep_halves(b.cells, b.rows, b.counts, b.places, point, metric, far, near_rows, buffers)
+            else:
+                last, row = sweep(blocks, 0, blocks.counts.size, point, metric, found)[1:]
             sort_nearest(found.far, found.rows, k)
-            tied = turn == 0 and far == found.far[k - 1]
-            for i in range(k):
-                take(blocks, found.rows[i])
+            tied = last == found.far[k - 1]
+            for near in found.rows:
+                take(blocks, near)
             leave(values, weights, found.rows, sums, lost)
             labels[found.rows] = group
             group += 1
             left -= k
-            row = far_row
-            if tied and pair:  # all others are as far as the group's last: choose among those left
-                row = sweep(blocks, point, metric, found)[1]
+            if tied and turn == 0 and pair:  # all others are as far as the group's last: the lowest row of those left
+                row = sweep(blocks, 0, blocks.counts.size, point, metric, found)[2]
         if not pair:
             break
     return labels
@@ -112,11 +120,12 @@ def groups_by_tree(values: Floats, weights: Floats, k: int, least: int, one_more
     rim = empty_rim(n, d)
     sums, lost = centroid_sums(values, weights)
     centroid = np.empty(d)
-    tree = grow(values, np.arange(n), TREE_BLOCK)
+    set_centroid(sums, lost, centroid)
+    tree = grow(values, np.arange(n), TREE_BLOCK, centroid, found.buffer)
     filled, left, group = n, n, 0
     while left >= least or (one_more and left >= 2 * k):
         if left < filled // 2 and tree.blocks.counts.size > 1:
-            tree = grow(values, left_in_order(tree.blocks), TREE_BLOCK)
+            tree = grow(values, left_in_order(tree.blocks), TREE_BLOCK, centroid, found.buffer)
             filled = left
         set_centroid(sums, lost, centroid)
         row = farthest_from_centroid(rim, tree.blocks, left, values, centroid, metric, found.buffer)
@@ -125,8 +134,7 @@ def groups_by_tree(values: Floats, weights: Floats, k: int, least: int, one_more
             point = values[row]
             nearest(tree, point, row, metric, found)
             sort_nearest(found.far, found.rows, k)
-            for i in range(k):
-                prune(tree, found.rows[i], values)
+            prune(tree, found.rows)
             leave(values, weights, found.rows, sums, lost)
             labels[found.rows] = group
             group += 1

@@ -9,35 +9,55 @@ that is better, or equal with a lower row.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels.blocks import Blocks, Nearest, fill_blocks, scan_farthest, scan_nearest, take
-from shoal.kernels.compiling import inner
-from shoal.kernels.distance import L1, Floats, Ints
+from shoal.kernels.blocks import (
+    Blocks,
+    Nearest,
+    farthest_of_block,
+    fill_blocks,
+    filled_width,
+    hits_above,
+    hits_below,
+    offer_block,
+    take,
+)
+from shoal.kernels.compiling import fused, inner
+from shoal.kernels.distance import EUCLIDEAN, L1, Bools, Floats, Ints, block_distances
 
 FAMILY = 32  # blocks in a family
+ROUNDING = 1e-15  # a few units in the last place of a double, for each step of a sum
+SAMPLE = 256  # records that tell a node's widest column
+TINY = 1e-300  # where squares underflow
 
 
 class Boxes(NamedTuple):
-    """Per column (rows) and box (columns) the least and greatest value, and room for the boxes' bounds."""
+    """Per column and box the least and greatest value, the greatest distance to the centre, whether records
+    have been taken since, and room for bounds.
+    """
 
     low: Floats
     high: Floats
+    norm: Floats
+    loose: Bools
     bound: Floats
 
 
 class Tree(NamedTuple):
-    """Blocks in the tree's order, with the boxes of the blocks and of their families."""
+    """Blocks in the tree's order, the boxes of the blocks and of their families, the centre at the time of growth."""
 
     blocks: Blocks
     leaves: Boxes
     families: Boxes
+    centre: Floats
+    radius: float
 
 
 @inner
-def grow(values: Floats, order: Ints, capacity: int) -> Tree:
+def grow(values: Floats, order: Ints, capacity: int, centroid: Floats, buffer: Floats) -> Tree:
     """A tree over the records of `order`, which is put into the tree's order."""
     cut(values, order, capacity)
     blocks = fill_blocks(values, order, capacity)
@@ -45,16 +65,20 @@ def grow(values: Floats, order: Ints, capacity: int) -> Tree:
     number = blocks.counts.size
     leaves = empty_boxes(d, number)
     families = empty_boxes(d, (number + FAMILY - 1) // FAMILY)
+    centre = centroid.copy()
     for b in range(number):
-        fit_leaf(blocks, leaves, b)
+        fit_leaf(blocks, leaves, b, centre, buffer)
+    radius = 0.0
     for f in range(families.bound.size):
         fit_family(leaves, families, f)
-    return Tree(blocks, leaves, families)
+        radius = max(radius, families.norm[f])
+    return Tree(blocks, leaves, families, centre, math.sqrt(radius))
 
 
 @inner
 def empty_boxes(d: int, number: int) -> Boxes:
-    return Boxes(np.empty((d, number)), np.empty((d, number)), np.empty(number))
+    loose = np.zeros(number, np.bool_)
+    return Boxes(np.empty((d, number)), np.empty((d, number)), np.empty(number), loose, np.empty(number))
 
 
 @inner
@@ -63,7 +87,6 @@ def cut(values: Floats, order: Ints, capacity: int) -> None:
 
     A node of many leaves is cut between families, so that a family is a node of its own.
     """
-    d = values.shape[1]
     m = order.size
     keys = np.empty(m)
     starts = np.empty(128, np.int64)
@@ -81,22 +104,29 @@ def cut(values: Floats, order: Ints, capacity: int) -> None:
         else:
             middle = first + leaves // 2
         begin, end = first * capacity, min(last * capacity, m)
-        widest, width = 0, -1.0
-        for j in range(d):
-            low, high = np.inf, -np.inf
-            for i in range(begin, end):
-                x = values[order[i], j]
-                low, high = min(low, x), max(high, x)
-            if high - low > width:
-                widest, width = j, high - low
-        if width == 0.0:
-            continue
+        widest = widest_column(values, order, begin, end)
         for i in range(begin, end):
             keys[i] = values[order[i], widest]
         split(keys, order, begin, end - 1, middle * capacity)
         starts[depth], ends[depth] = first, middle
         starts[depth + 1], ends[depth + 1] = middle, last
         depth += 2
+
+
+@inner
+def widest_column(values: Floats, order: Ints, begin: int, end: int) -> int:
+    """The column with the widest range, by a sample of the node's records."""
+    step = max(1, (end - begin) // SAMPLE)
+    widest, width = 0, -1.0
+    for j in range(values.shape[1]):
+        low = high = values[order[begin], j]
+        for i in range(begin + step, end, step):
+            x = values[order[i], j]
+            low = x if x < low else low
+            high = x if x > high else high
+        if high - low > width:
+            widest, width = j, high - low
+    return widest
 
 
 @inner
@@ -125,15 +155,22 @@ def split(keys: Floats, order: Ints, begin: int, end: int, middle: int) -> None:
 
 
 @inner
-def fit_leaf(blocks: Blocks, leaves: Boxes, block: int) -> None:
+def fit_leaf(blocks: Blocks, leaves: Boxes, block: int, centre: Floats, buffer: Floats) -> None:
     """Draw a block's box tightly around what is left in it; an empty block's box is inside out."""
-    count = blocks.counts[block]
-    for j in range(leaves.low.shape[0]):
-        column = blocks.cells[block, j]
+    cells, count = blocks.cells, blocks.counts[block]
+    for j in range(centre.size):
         low, high = np.inf, -np.inf
         for i in range(count):
-            low, high = min(low, column[i]), max(high, column[i])
+            x = cells[block, j, i]
+            low = x if x < low else low
+            high = x if x > high else high
         leaves.low[j, block], leaves.high[j, block] = low, high
+    block_distances(cells, block, filled_width(blocks, block), centre, EUCLIDEAN, buffer)
+    norm = -np.inf
+    for i in range(count):
+        norm = buffer[i] if buffer[i] > norm else norm
+    leaves.norm[block] = norm
+    leaves.loose[block] = False
 
 
 @inner
@@ -144,61 +181,64 @@ def fit_family(leaves: Boxes, families: Boxes, family: int) -> None:
     for j in range(leaves.low.shape[0]):
         low, high = np.inf, -np.inf
         for b in range(first, last):
-            low, high = min(low, leaves.low[j, b]), max(high, leaves.high[j, b])
+            low = leaves.low[j, b] if leaves.low[j, b] < low else low
+            high = leaves.high[j, b] if leaves.high[j, b] > high else high
         families.low[j, family], families.high[j, family] = low, high
+    families.norm[family] = leaves.norm[first:last].max()
+    families.loose[family] = False
 
 
 @inner
-def prune(tree: Tree, row: int, values: Floats) -> None:
-    """Remove a record and shrink the boxes whose border it was."""
-    block = take(tree.blocks, row)
-    if on_border(tree.leaves, block, values[row]):
-        fit_leaf(tree.blocks, tree.leaves, block)
-        family = block // FAMILY
-        if on_border(tree.families, family, values[row]):
-            fit_family(tree.leaves, tree.families, family)
+def prune(tree: Tree, rows: Ints) -> None:
+    """Remove the records of a group."""
+    for row in rows:
+        block = take(tree.blocks, row)
+        tree.leaves.loose[block] = True
 
 
-@inner
-def on_border(boxes: Boxes, box: int, record: Floats) -> bool:
-    for j in range(record.size):
-        if record[j] <= boxes.low[j, box] or record[j] >= boxes.high[j, box]:
-            return True
-    return False
-
-
-@inner
+@fused
 def near_bounds(boxes: Boxes, first: int, last: int, point: Floats, metric: int) -> None:
     """The least distance that a record in each of the boxes can have."""
-    bound = boxes.bound[first:last]
+    low, high, bound = boxes.low, boxes.high, boxes.bound
+    for b in range(first, last):
+        bound[b] = 0.0
     for j in range(point.size):
-        low, high, p = boxes.low[j, first:last], boxes.high[j, first:last], point[j]
-        if j == 0:
-            bound[:] = 0.0
-        if metric == L1:
-            for b in range(last - first):
-                bound[b] += max(max(low[b] - p, p - high[b]), 0.0)
-        else:
-            for b in range(last - first):
-                gap = max(max(low[b] - p, p - high[b]), 0.0)
-                bound[b] += gap * gap
+        p = point[j]
+        for b in range(first, last):
+            gap = max(max(low[j, b] - p, p - high[j, b]), 0.0)
+            bound[b] += gap if metric == L1 else gap * gap
 
 
-@inner
-def far_bounds(boxes: Boxes, first: int, last: int, point: Floats, metric: int) -> None:
-    """The greatest distance that a record in each of the boxes can have."""
-    bound = boxes.bound[first:last]
+@fused
+def far_bounds(boxes: Boxes, first: int, last: int, point: Floats, metric: int, centre: Floats, radius: float) -> None:
+    """The greatest distance that a record in each of the boxes can have.
+
+    Euclidean, with y = x - centre and q = point - centre: |x - point|^2 = |y|^2 + |q|^2 - 2 q.y, where |y| is at most
+    the box's greatest and q.y at least that of a corner. That is tighter than the box's farthest corner, which
+    sticks out of the ball that MDAV leaves.
+    """
+    low, high, norm, bound = boxes.low, boxes.high, boxes.norm, boxes.bound
+    if metric == L1:
+        for b in range(first, last):
+            bound[b] = 0.0
+        for j in range(point.size):
+            p = point[j]
+            for b in range(first, last):
+                bound[b] += max(max(p - low[j, b], high[j, b] - p), 0.0)
+        return
+    square = 0.0
     for j in range(point.size):
-        low, high, p = boxes.low[j, first:last], boxes.high[j, first:last], point[j]
-        if j == 0:
-            bound[:] = 0.0
-        if metric == L1:
-            for b in range(last - first):
-                bound[b] += max(max(p - low[b], high[b] - p), 0.0)
-        else:
-            for b in range(last - first):
-                reach = max(max(p - low[b], high[b] - p), 0.0)
-                bound[b] += reach * reach
+        square += (point[j] - centre[j]) * (point[j] - centre[j])
+    span = math.sqrt(square) + radius
+    square += ROUNDING * (point.size + 8) ** 2 * span * span + TINY
+    for b in range(first, last):
+        bound[b] = norm[b] + square
+    for j in range(point.size):
+        c = centre[j]
+        q = 2.0 * (point[j] - c)
+        corner = low if q > 0.0 else high
+        for b in range(first, last):
+            bound[b] -= q * (corner[j, b] - c)
 
 
 @inner
@@ -207,52 +247,62 @@ def nearest(tree: Tree, point: Floats, row: int, metric: int, found: Nearest) ->
 
     Its own block and family come first: they leave little for the others.
     """
-    own = tree.blocks.places[row] // tree.blocks.rows.shape[1]
-    size = scan_nearest(tree.blocks, own, point, metric, found, 0)
-    size = nearest_in_family(tree, own // FAMILY, own, point, metric, found, size)
-    families = tree.families.bound.size
-    near_bounds(tree.families, 0, families, point, metric)
-    for f in range(families):
-        if f != own // FAMILY and (size < found.far.size or tree.families.bound[f] <= found.far[0]):
-            size = nearest_in_family(tree, f, own, point, metric, found, size)
-
-
-@inner
-def nearest_in_family(tree: Tree, family: int, own: int, point: Floats, metric: int, found: Nearest, size: int) -> int:
-    first = family * FAMILY
-    last = min(first + FAMILY, tree.leaves.bound.size)
-    near_bounds(tree.leaves, first, last, point, metric)
-    for b in range(first, last):
-        if b != own and tree.blocks.counts[b] > 0 and (size < found.far.size or tree.leaves.bound[b] <= found.far[0]):
-            size = scan_nearest(tree.blocks, b, point, metric, found, size)
-    return size
+    blocks, leaves, families = tree.blocks, tree.leaves, tree.families
+    cells, rows, counts = blocks.cells, blocks.rows, blocks.counts
+    buffer, far = found.buffer, found.far
+    own = blocks.places[row] // rows.shape[1]
+    own_family = own // FAMILY
+    near_bounds(families, 0, families.bound.size, point, metric)
+    size, reach = 0, np.inf
+    for turn in range(families.bound.size):
+        family = (own_family + turn) % families.bound.size
+        if families.bound[family] > reach:
+            continue
+        first = family * FAMILY
+        last = min(first + FAMILY, counts.size)
+        near_bounds(leaves, first, last, point, metric)
+        start = own if turn == 0 else first
+        for step in range(last - first):
+            b = start + step if start + step < last else start + step - (last - first)
+            if leaves.bound[b] > reach or counts[b] == 0:
+                continue
+            width = filled_width(blocks, b)
+            block_distances(cells, b, width, point, metric, buffer)
+            if hits_below(buffer, width, reach) > 0:
+                size = offer_block(rows, b, counts[b], found, size)
+                reach = far[0] if size == far.size else np.inf
 
 
 @inner
 def farthest(tree: Tree, point: Floats, metric: int, buffer: Floats) -> tuple[float, int]:
-    """The distance and row of the record farthest from `point`; the most promising family comes first."""
-    families = tree.families.bound.size
-    far_bounds(tree.families, 0, families, point, metric)
-    bounds = tree.families.bound
-    first = 0
-    for f in range(families):
-        if bounds[f] > bounds[first]:
-            first = f
-    best, best_row = farthest_in_family(tree, first, point, metric, buffer, -1.0, -1)
-    for f in range(families):
-        if f != first and bounds[f] >= best:
-            best, best_row = farthest_in_family(tree, f, point, metric, buffer, best, best_row)
-    return best, best_row
+    """The distance and row of the record farthest from `point`; the most promising family and block come first.
 
-
-@inner
-def farthest_in_family(
-    tree: Tree, family: int, point: Floats, metric: int, buffer: Floats, best: float, best_row: int
-) -> tuple[float, int]:
-    first = family * FAMILY
-    last = min(first + FAMILY, tree.leaves.bound.size)
-    far_bounds(tree.leaves, first, last, point, metric)
-    for b in range(first, last):
-        if tree.leaves.bound[b] >= best and tree.blocks.counts[b] > 0:
-            best, best_row = scan_farthest(tree.blocks, b, point, metric, buffer, best, best_row)
+    A block that was looked at in vain gets a tighter box if it has lost records: boxes shrink where it matters.
+    """
+    blocks, leaves, families = tree.blocks, tree.leaves, tree.families
+    cells, rows, counts = blocks.cells, blocks.rows, blocks.counts
+    far_bounds(families, 0, families.bound.size, point, metric, tree.centre, tree.radius)
+    best, best_row = -1.0, -1
+    start_family = np.argmax(families.bound)
+    for turn in range(families.bound.size):
+        family = (start_family + turn) % families.bound.size
+        if not families.bound[family] >= best:
+            continue
+        first = family * FAMILY
+        last = min(first + FAMILY, counts.size)
+        far_bounds(leaves, first, last, point, metric, tree.centre, tree.radius)
+        start = first + np.argmax(leaves.bound[first:last])
+        for step in range(last - first):
+            b = start + step if start + step < last else start + step - (last - first)
+            if not leaves.bound[b] >= best:
+                continue
+            width = filled_width(blocks, b)
+            block_distances(cells, b, width, point, metric, buffer)
+            if hits_above(buffer, width, best) > 0:
+                best, best_row = farthest_of_block(rows, b, counts[b], buffer, best, best_row)
+            elif leaves.loose[b]:
+                fit_leaf(blocks, leaves, b, tree.centre, buffer)
+                families.loose[family] = True
+        if families.loose[family]:
+            fit_family(leaves, families, family)
     return best, best_row

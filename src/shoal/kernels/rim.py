@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels.blocks import LANES, Blocks, hits_above
+from shoal.kernels.blocks import LANES, Blocks, filled_width, hits_above
 from shoal.kernels.compiling import inner
 from shoal.kernels.distance import Floats, Ints, block_distances, distance, length
 
@@ -81,8 +81,8 @@ def draw_rim(rim: Rim, blocks: Blocks, left: int, centroid: Floats, metric: int,
     cutoff = -1.0 if left <= WHOLE else sampled_cutoff(blocks, centroid, metric, buffer)
     size = 0
     for b in range(blocks.counts.size):
-        width = (blocks.counts[b] + LANES - 1) // LANES * LANES
-        block_distances(blocks.cells[b], width, centroid, metric, buffer)
+        width = filled_width(blocks, b)
+        block_distances(blocks.cells, b, width, centroid, metric, buffer)
         if hits_above(buffer, width, cutoff) > 0:
             for i in range(blocks.counts[b]):
                 if buffer[i] >= cutoff:
@@ -104,7 +104,7 @@ def sampled_cutoff(blocks: Blocks, centroid: Floats, metric: int, buffer: Floats
     sample = np.empty((number // stride + 1) * LANES)
     size = 0
     for b in range(0, number, stride):
-        block_distances(blocks.cells[b], LANES, centroid, metric, buffer)
+        block_distances(blocks.cells, b, LANES, centroid, metric, buffer)
         for i in range(min(LANES, blocks.counts[b])):
             sample[size] = buffer[i]
             size += 1

@@ -1,0 +1,127 @@
+"""MDAV: both engines equal the slow twin on inputs made to tie, and every group keeps its k."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.errors import InputError, UsageError
+from shoal.partition.mdav import ENGINES, REMAINDERS, mdav
+from tests.reference.mdav import mdav as twin
+
+KINDS = ("grid", "duplicates", "constant", "offset", "denormal", "outlier", "normal")
+
+
+@st.composite
+def problems(draw):
+    """Values, k, weights: up to 3k records and beyond, in shapes that tie."""
+    k = draw(st.integers(2, 6))
+    n = draw(st.one_of(st.integers(k, 3 * k), st.integers(k, 120)))
+    d = draw(st.integers(1, 5))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    kind = draw(st.sampled_from(KINDS))
+    values = rng.normal(size=(n, d))
+    if kind == "grid":
+        values = rng.integers(0, 4, size=(n, d)).astype(float)
+    elif kind == "duplicates":
+        values = values[rng.integers(0, max(1, n // 4), size=n)]
+    elif kind == "constant":
+        values[:, rng.integers(0, d)] = 7.5
+    elif kind == "offset":
+        values = 1e9 + rng.integers(0, 5, size=(n, d)) * 0.25
+    elif kind == "denormal":
+        values = rng.integers(0, 4, size=(n, d)) * 5e-324 * 10.0 ** rng.integers(0, 170)
+    elif kind == "outlier":
+        values[rng.integers(0, n)] *= 1e12
+    weights = rng.integers(1, 4, size=n).astype(float) if draw(st.booleans()) else None
+    return values, k, weights
+
+
+@settings(max_examples=400, deadline=None)
+@given(problems(), st.sampled_from(REMAINDERS), st.sampled_from(["euclidean", "l1"]))
+def test_engines_equal_the_twin(problem, remainder, metric):
+    values, k, weights = problem
+    expected = twin(values, k, weights=weights, remainder=remainder, metric=metric)
+    before = values.copy()
+    for engine in ENGINES:
+        found = mdav(values, k, weights=weights, remainder=remainder, metric=metric, engine=engine)
+        np.testing.assert_array_equal(found.labels, expected)
+        if remainder != "thesis":
+            found.check(k)
+    np.testing.assert_array_equal(values, before)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(["normal", "grid", "duplicates", "clusters", "skewed"]),
+    st.sampled_from(["euclidean", "l1"]),
+    st.booleans(),
+)
+def test_engines_agree_on_many_blocks(seed, kind, metric, weighted):
+    """Large enough for several families of the tree, its regrowth, and the list around the centroid."""
+    rng = np.random.default_rng(seed)
+    n, d, k = int(rng.integers(1100, 6000)), int(rng.integers(1, 9)), int(rng.integers(2, 40))
+    values = rng.normal(size=(n, d))
+    if kind == "grid":
+        values = rng.integers(0, 6, size=(n, d)).astype(float)
+    elif kind == "duplicates":
+        values = values[rng.integers(0, n // 10, size=n)]
+    elif kind == "clusters":
+        values = values * 0.01 + rng.integers(0, 3, size=(n, d))
+    elif kind == "skewed":
+        values = np.exp(3 * values)
+    weights = rng.uniform(0.5, 20.0, size=n) if weighted else None
+    brute = mdav(values, k, weights=weights, metric=metric, engine="brute")
+    tree = mdav(values, k, weights=weights, metric=metric, engine="tree")
+    np.testing.assert_array_equal(brute.labels, tree.labels)
+    assert brute.facts["engine"] == "brute"
+    assert tree.facts["engine"] == "tree"
+
+
+@pytest.mark.parametrize("kind", ["normal", "grid"])
+def test_two_threads_change_nothing(kind):
+    """Sweeps of this size are shared by two threads."""
+    rng = np.random.default_rng(3)
+    values = rng.normal(size=(9000, 60)) if kind == "normal" else rng.integers(0, 2, size=(9000, 60)).astype(float)
+    one = mdav(values, 300, engine="brute", threads=1)
+    two = mdav(values, 300, engine="brute", threads=2)
+    assert two.facts["threads"] == 2
+    np.testing.assert_array_equal(one.labels, two.labels)
+
+
+def test_thesis_leaves_a_small_group_and_no_other_rule_does():
+    values = np.random.default_rng(0).normal(size=(22, 3))
+    assert mdav(values, 5, remainder="thesis").sizes.min() == 2
+    for remainder in ("standard", "solanas", "distribute"):
+        assert mdav(values, 5, remainder=remainder).sizes.min() >= 5
+
+
+def test_weights_move_the_centroid():
+    values = np.random.default_rng(0).normal(size=(60, 2))
+    weights = np.where(values[:, 0] > 0, 50.0, 1.0)
+    assert (mdav(values, 3).labels != mdav(values, 3, weights=weights).labels).any()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"k": 1}, UsageError, "k must be between 2 and 9"),
+        ({"k": 10}, UsageError, "k must be between 2 and 9"),
+        ({"remainder": "thesiss"}, UsageError, "did you mean 'thesis'"),
+        ({"metric": "l2"}, UsageError, "euclidean, l1"),
+        ({"engine": "ball"}, UsageError, "auto, brute, tree"),
+        ({"threads": 0}, UsageError, "threads must be 1 or more, not 0"),
+        ({"weights": np.ones(8)}, InputError, "9 weights"),
+        ({"weights": np.array([1.0] * 8 + [0.0])}, InputError, "record 8"),
+        ({"values": np.array([[1.0, 2.0], [3.0, np.nan]])}, InputError, "record 1, column 1"),
+        ({"values": np.full((4, 1), np.inf)}, InputError, "record 0, column 0"),
+        ({"values": np.empty((0, 2))}, InputError, "shape"),
+    ],
+)
+def test_errors_say_what_is_wrong(change, error, words):
+    arguments = {"values": np.arange(18.0).reshape(9, 2), "k": 3} | change
+    with pytest.raises(error, match=words):
+        mdav(arguments.pop("values"), arguments.pop("k"), **arguments)
