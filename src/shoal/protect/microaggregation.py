@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -66,7 +67,13 @@ def microaggregate(
         )
     values, weights = table.numbers(columns), table.weights()
     partition = chosen(
-        scale(values, scaling, weights), k, weights=weights, seed=seed, threads=threads, progress=progress, **options
+        scale(values, scaling, weights),
+        k,
+        weights=weights,
+        seed=seed,
+        threads=threads or cores(),
+        progress=progress,
+        **options,
     ).check(k)
     protected = replaced(values, partition, aggregate, weights)
     whole = table.whole(columns) if round else ()
@@ -97,6 +104,11 @@ def microaggregate(
         solution=partition,
         title="Microaggregation",
     )
+
+
+def cores() -> int:
+    """How many threads this process may run at once."""
+    return len(os.sched_getaffinity(0))
 
 
 def replaced(
