@@ -1,0 +1,41 @@
+"""The true optimum of a small file: exhaustive search, for tests, for teaching and for tiny tables (spec/1).
+
+By dynamic programming over subsets, which looks at every set of records once instead of at every
+partition. Time and memory double with each record, whatever the data.
+"""
+
+from __future__ import annotations
+
+from shoal.errors import UsageError, check_k
+from shoal.kernels.exact import best_by_subsets
+from shoal.partition.inputs import Floats, as_rows, as_weights
+from shoal.partition.partition import KPartition
+from shoal.partition.path import path
+
+# 2^20 subsets: 30 MiB, and five seconds in the worst case (k = 5); 22 records would take minutes.
+MOST_BY_SUBSETS = 20
+
+
+def exact(values: Floats, k: int, *, weights: Floats | None = None) -> KPartition:
+    """A k-partition with the least (weighted) SSE.
+
+        best[no records] = 0
+        for each set S of records, the smaller ones of which it consists first:
+            i = the lowest record that is not in S
+            for each group g of k to 2k-1 records outside S, i among them:
+                best[S and g] = min(best[S and g], best[S] + cost(g))
+
+    Sets that already cost more than the path method's partition are skipped. Of several optima the
+    first one met is given.
+    """
+    values = as_rows(values)
+    n = len(values)
+    k = check_k(k, n)
+    weights = as_weights(weights, n)
+    if n > MOST_BY_SUBSETS:
+        raise UsageError(
+            f"exact takes at most {MOST_BY_SUBSETS} records, not {n}: it looks at every subset of them. Take mdav or "
+            "path for a good partition of many records, or univariate for the optimum of a single column"
+        )
+    start = path(values, k, weights=weights)
+    return KPartition(best_by_subsets(values, weights, k, start.labels.copy()))

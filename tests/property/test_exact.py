@@ -1,0 +1,39 @@
+"""`exact` finds the least SSE of all partitions, and says when there are too many records."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from odd_records import records, some_weights
+from reference.exact import least_sse
+from shoal.errors import UsageError
+from shoal.partition.exact import MOST_BY_SUBSETS, exact
+from shoal.partition.md import md
+from shoal.partition.path import path
+from shoal.partition.vmdav import vmdav
+
+
+@settings(max_examples=80, deadline=None)
+@given(records(most_k=4, most_n=9), st.none() | st.integers(0, 1000))
+def test_no_partition_is_better(case, seed):
+    values, k = case
+    weights = None if seed is None else some_weights(len(values), seed)
+    partition = exact(values, k, weights=weights).check(k)
+    assert partition.sizes.max() <= 2 * k - 1
+    assert partition.sse(values, weights) == pytest.approx(least_sse(values, k, weights), rel=1e-9, abs=1e-300)
+
+
+@pytest.mark.parametrize("k", [2, 3, 5, 8, 16])
+def test_never_above_the_heuristics(k):
+    values = np.random.default_rng(k).normal(size=(16, 2))
+    weights = some_weights(16, k)
+    least = exact(values, k, weights=weights).sse(values, weights)
+    assert all(least <= m(values, k, weights=weights).sse(values, weights) * (1 + 1e-12) for m in (md, vmdav, path))
+
+
+def test_too_many_records_are_refused_with_the_ways_out():
+    with pytest.raises(UsageError, match=r"at most 20 records, not 21.*mdav.*path.*univariate"):
+        exact(np.zeros((MOST_BY_SUBSETS + 1, 2)), 3)
