@@ -67,7 +67,10 @@ class KPartition:
         for j, origin in enumerate(_origins(values)):
             sums = np.bincount(self.labels, weights=weigh * (values[:, j] - origin), minlength=self.groups)
             means[:, j] = origin + sums / totals
-        return means
+        # Rounding must not take a mean out of its group's range: a group of equal values keeps that value.
+        order = np.argsort(self.labels, kind="stable")
+        inside, starts = values[order], np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
+        return np.clip(means, np.minimum.reduceat(inside, starts), np.maximum.reduceat(inside, starts))
 
     def medians(self, values: Floats) -> Floats:
         """The median of each group, column by column."""
