@@ -16,9 +16,7 @@ from shoal.kernels.nearest import offer
 
 
 @inner
-def sweep(
-    blocks: Blocks, first: int, last: int, point: Floats, metric: int, found: Nearest
-) -> tuple[int, float, int]:
+def sweep(blocks: Blocks, first: int, last: int, point: Floats, metric: int, found: Nearest) -> tuple[int, float, int]:
     """Fill `found` with the k records of blocks `first` to `last` nearest to `point`.
 
     Gives how many were found, and the distance and row of the farthest record.
