@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reference.mdav import mdav as twin
 from shoal.errors import InputError, UsageError
 from shoal.partition.mdav import ENGINES, REMAINDERS, mdav
-from tests.reference.mdav import mdav as twin
 
 KINDS = ("grid", "duplicates", "constant", "offset", "denormal", "outlier", "normal")
 
@@ -114,11 +114,11 @@ def test_weights_move_the_centroid():
         ({"metric": "l2"}, UsageError, "euclidean, l1"),
         ({"engine": "ball"}, UsageError, "auto, brute, tree"),
         ({"threads": 0}, UsageError, "threads must be 1 or more, not 0"),
-        ({"weights": np.ones(8)}, InputError, "9 weights"),
-        ({"weights": np.array([1.0] * 8 + [0.0])}, InputError, "record 8"),
-        ({"values": np.array([[1.0, 2.0], [3.0, np.nan]])}, InputError, "record 1, column 1"),
+        ({"weights": np.ones(8)}, UsageError, "9 in all"),
+        ({"weights": np.array([1.0] * 8 + [0.0])}, UsageError, "record 8"),
+        ({"values": np.array([[1.0, 2.0], [3.0, np.nan]] * 2)}, InputError, "record 1, column 1"),
         ({"values": np.full((4, 1), np.inf)}, InputError, "record 0, column 0"),
-        ({"values": np.empty((0, 2))}, InputError, "shape"),
+        ({"values": np.arange(5.0)}, UsageError, "shape"),
     ],
 )
 def test_errors_say_what_is_wrong(change, error, words):

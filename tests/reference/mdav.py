@@ -6,12 +6,9 @@ left is a compensated running sum, because ties are decided by the last bit.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-
 import numpy as np
 
-Record = list[float]
+from reference.rows import join_closest, labels_of, squared
 
 
 def mdav(values, k, *, weights=None, remainder="standard", metric="euclidean"):
@@ -26,93 +23,64 @@ def mdav(values, k, *, weights=None, remainder="standard", metric="euclidean"):
     """
     values = np.array(values, dtype=np.float64)
     n = len(values)
-    values = values - np.sort(values, axis=0)[(n - 1) // 2]
-    weights = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
-    records = values.tolist()
-    far = partial(distance, metric=metric)
+    points = (values - np.sort(values, axis=0)[(n - 1) // 2]).tolist()
+    weights = [1.0] * n if weights is None else [float(w) for w in weights]
+    far = city_block if metric == "l1" else squared
     left = list(range(n))
-    centroid = RunningMean(records, weights.tolist())
-    groups: list[list[int]] = []
+    centroid = RunningMean(points, weights)
+    groups = []
 
-    def group_around(point: Record) -> None:
-        nearest = sorted(left, key=lambda row: (far(records[row], point), row))[:k]
+    def farthest_from(point):
+        return min(left, key=lambda row: (-far(points[row], point), row))
+
+    def group_around(r):
+        nearest = sorted(left, key=lambda row: (far(points[row], points[r]), row))[:k]
+        if r not in nearest:  # squares of tiny distances underflow to 0
+            nearest[-1] = r
         for row in nearest:
             left.remove(row)
             centroid.leave(row)
         groups.append(nearest)
 
     while len(left) >= (3 * k if remainder == "standard" else 2 * k):
-        r = farthest(left, records, centroid.now(), far)
-        group_around(records[r])
-        s = farthest(left, records, records[r], far)
-        group_around(records[s])
+        r = farthest_from(centroid.now())
+        group_around(r)
+        group_around(farthest_from(points[r]))
     if remainder == "standard" and len(left) >= 2 * k:
-        group_around(records[farthest(left, records, centroid.now(), far)])
+        group_around(farthest_from(centroid.now()))
     alone = {"standard": k, "solanas": k, "thesis": 1, "distribute": n + 1}[remainder]
     if not groups or len(left) >= alone:
         groups.append(left)
-    elif left:
-        join_closest(groups, left, values, weights, far)
-    return numbered(groups, n)
+        left = []
+    return labels_of(join_closest(points, weights, groups, left, far), n)
 
 
-def farthest(rows: list[int], records: list[Record], point: Record, far: Callable[[Record, Record], float]) -> int:
-    return min(rows, key=lambda row: (-far(records[row], point), row))
-
-
-def distance(a: Record, b: Record, metric: str) -> float:
+def city_block(a, b):
     total = 0.0
     for x, y in zip(a, b, strict=True):
-        total += abs(x - y) if metric == "l1" else (x - y) * (x - y)
+        total += abs(x - y)
     return total
 
 
 class RunningMean:
     """The weighted mean of the records left; each sum is a pair: the sum, and what rounding lost."""
 
-    def __init__(self, records: list[Record], weights: list[float]) -> None:
+    def __init__(self, records, weights):
         self.terms = [[w * x for x in record] + [w] for record, w in zip(records, weights, strict=True)]
         self.sums = [(0.0, 0.0)] * len(self.terms[0])
         for terms in self.terms:
             self.sums = [plus(sum_, x) for sum_, x in zip(self.sums, terms, strict=True)]
 
-    def leave(self, row: int) -> None:
+    def leave(self, row):
         self.sums = [plus(sum_, -x) for sum_, x in zip(self.sums, self.terms[row], strict=True)]
 
-    def now(self) -> Record:
+    def now(self):
         *columns, weight = [total + lost for total, lost in self.sums]
         return [column / weight for column in columns]
 
 
-def plus(pair: tuple[float, float], x: float) -> tuple[float, float]:
+def plus(pair, x):
     """Neumaier's sum."""
     old, lost = pair
     new = old + x
     return new, lost + ((old - new) + x if abs(old) >= abs(x) else (x - new) + old)
-
-
-def join_closest(groups, left, values, weights, far):
-    """Each record to the group with the closest centroid, the one with the lowest first record among equals.
-
-    The centroids are those before anyone joined.
-    """
-    groups.sort(key=min)
-    taken = np.sort(np.concatenate(groups))
-    origin = values[taken].mean(axis=0)
-    centroids = []
-    for group in groups:
-        total, sums = 0.0, np.zeros(values.shape[1])
-        for row in sorted(group):
-            total += weights[row]
-            sums += weights[row] * (values[row] - origin)
-        centroids.append((origin + sums / total).tolist())
-    joins = [min(range(len(groups)), key=lambda g: (far(values[row].tolist(), centroids[g]), g)) for row in left]
-    for row, g in zip(left, joins, strict=True):
-        groups[g].append(row)
-
-
-def numbered(groups: list[list[int]], n: int):
-    labels = np.empty(n, dtype=np.int64)
-    for number, group in enumerate(sorted(groups, key=min)):
-        labels[group] = number
-    return labels

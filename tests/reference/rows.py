@@ -30,13 +30,13 @@ def group_around(points, centre, left, size):
     return [centre, *(i for _, i in others[: size - 1])]
 
 
-def join_closest(points, weights, groups, left):
+def join_closest(points, weights, groups, left, far=squared):
     """Each record of `left` to the group with the closest centroid; ties to the group with the lowest first row."""
     groups = sorted(sorted(g) for g in groups)
     centroids = [mean([points[i] for i in g], [weights[i] for i in g]) for g in groups]
     joined = [list(g) for g in groups]
     for i in left:
-        _, g = min((squared(points[i], c), g) for g, c in enumerate(centroids))
+        _, g = min((far(points[i], c), g) for g, c in enumerate(centroids))
         joined[g].append(i)
     return joined
 

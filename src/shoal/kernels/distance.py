@@ -7,15 +7,14 @@ computed: ties are the same in every engine. Euclidean distances are kept square
 from __future__ import annotations
 
 import math
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, TypeAlias
 
 from shoal.kernels.compiling import fused, inner
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+# Arrays by what is in them; Any, because a type checker cannot follow what a compiled element is.
+Floats: TypeAlias = Any
+Ints: TypeAlias = Any
+Bools: TypeAlias = Any
 
 EUCLIDEAN = 0
 L1 = 1

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from shoal.kernels.compiling import kernel
+from shoal.kernels.distance import distance
 
 
-@kernel("void(float64[:, ::1], float64[::1], int64[::1], int64)")
-def join_closest(values: Any, weights: Any, labels: Any, groups: int) -> None:
+@kernel("void(float64[:, ::1], float64[::1], int64[::1], int64, int64)")
+def join_closest(values: Any, weights: Any, labels: Any, groups: int, metric: int) -> None:
     """Give each record with label -1 the label of the closest (weighted) centroid.
 
     Centroids are those of the groups as they stand: a record that joins moves none. Ties go to
@@ -41,12 +42,9 @@ def join_closest(values: Any, weights: Any, labels: Any, groups: int) -> None:
         if labels[i] < 0:
             closest, least = order[0], np.inf
             for g in order:
-                distance = 0.0
-                for c in range(d):
-                    difference = values[i, c] - centroids[g, c]
-                    distance += difference * difference
-                if distance < least:
-                    closest, least = g, distance
+                far = distance(values[i], centroids[g], metric)
+                if far < least:
+                    closest, least = g, far
             labels[i] = -2 - closest  # marked, so that the later ones do not see it as a member
     for i in range(n):
         if labels[i] < -1:

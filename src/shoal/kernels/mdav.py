@@ -57,6 +57,15 @@ def add(sums: Floats, lost: Floats, j: int, x: float) -> None:
 
 
 @inner
+def keep_own(rows: Ints, own: int) -> None:
+    """See to it that a record is in the group around it: k lower rows may be at distance 0 where squares underflow."""
+    for row in rows:
+        if row == own:
+            return
+    rows[rows.size - 1] = own
+
+
+@inner
 def set_centroid(sums: Floats, lost: Floats, centroid: Floats) -> None:
     d = centroid.size
     weight = sums[d] + lost[d]
@@ -90,13 +99,14 @@ def groups_by_sweep(
         row = farthest_from_centroid(rim, blocks, left, values, centroid, metric, found.buffer)
         pair = left >= least
         for turn in range(2 if pair else 1):
-            point = values[row]
+            own, point = row, values[row]
             if halves and left * d >= SHARED_SWEEP:
                 b = blocks
                 last, row = sweep_halves(b.cells, b.rows, b.counts, b.places, point, metric, far, near_rows, buffers)
             else:
                 last, row = sweep(blocks, 0, blocks.counts.size, point, metric, found)[1:]
             sort_nearest(found.far, found.rows, k)
+            keep_own(found.rows, own)
             tied = last == found.far[k - 1]
             for near in found.rows:
                 take(blocks, near)
@@ -134,6 +144,7 @@ def groups_by_tree(values: Floats, weights: Floats, k: int, least: int, one_more
             point = values[row]
             nearest(tree, point, row, metric, found)
             sort_nearest(found.far, found.rows, k)
+            keep_own(found.rows, row)
             prune(tree, found.rows)
             leave(values, weights, found.rows, sums, lost)
             labels[found.rows] = group

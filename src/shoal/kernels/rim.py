@@ -15,10 +15,11 @@ import numpy as np
 from shoal.kernels.blocks import LANES, Blocks, filled_width, hits_above
 from shoal.kernels.compiling import inner
 from shoal.kernels.distance import Floats, Ints, block_distances, distance, length
+from shoal.kernels.nearest import offer, sort_nearest
 
 WHOLE = 1024  # with this many records or fewer, all are on the list
-SHARE = 32  # else about one in SHARE
-SAMPLE = 1024  # records from which the list's last distance is estimated
+SHARE = 64  # else about one in SHARE
+SAMPLE = 4096  # about as many records tell how far the list must reach
 MARGIN = 1e-9  # relative slack of the bound: far above the rounding of a distance
 TINY = 1e-150  # absolute slack: squares of smaller distances underflow
 
@@ -88,9 +89,12 @@ def draw_rim(rim: Rim, blocks: Blocks, left: int, centroid: Floats, metric: int,
                 if buffer[i] >= cutoff:
                     rim.rows[size], rim.lengths[size] = blocks.rows[b, i], -length(buffer[i], metric)
                     size += 1
-    order = np.argsort(rim.lengths[:size])
-    rim.rows[:size] = rim.rows[:size][order]
-    rim.lengths[:size] = -rim.lengths[:size][order]
+    rows, lengths = rim.rows[:size], rim.lengths[:size]
+    for i in range(size):
+        offer(lengths, rows, i, lengths[i], rows[i])
+    sort_nearest(lengths, rows, size)
+    for i in range(size):
+        lengths[i] = -lengths[i]
     rim.centre[:] = centroid
     rim.counters[0], rim.counters[1], rim.counters[2] = size, 0, 0
     rim.last[0] = -np.inf if cutoff < 0.0 else length(cutoff, metric)
@@ -100,13 +104,12 @@ def draw_rim(rim: Rim, blocks: Blocks, left: int, centroid: Floats, metric: int,
 def sampled_cutoff(blocks: Blocks, centroid: Floats, metric: int, buffer: Floats) -> float:
     """About the distance that one record in SHARE exceeds; any value would do, the list is only longer or shorter."""
     number = blocks.counts.size
-    stride = max(1, number // (SAMPLE // 4))
-    sample = np.empty((number // stride + 1) * LANES)
+    stride = max(1, number // (SAMPLE // LANES))
+    top = np.empty(max(1, SAMPLE // SHARE))
+    rows = np.empty(top.size, np.int64)
     size = 0
     for b in range(0, number, stride):
         block_distances(blocks.cells, b, LANES, centroid, metric, buffer)
         for i in range(min(LANES, blocks.counts[b])):
-            sample[size] = buffer[i]
-            size += 1
-    sample = np.sort(sample[:size])
-    return float(sample[size - 1 - size // SHARE]) if size > 0 else -1.0
+            size = offer(top, rows, size, -buffer[i], b)
+    return -float(top[0]) if size > 0 else -1.0

@@ -7,6 +7,7 @@ found by bounds that only fall (kernels/md.py), with the same groups.
 from __future__ import annotations
 
 from shoal.errors import check_k
+from shoal.kernels.distance import EUCLIDEAN
 from shoal.kernels.leftovers import join_closest
 from shoal.kernels.md import md as kernel
 from shoal.partition.inputs import Floats, as_rows, as_weights
@@ -28,5 +29,5 @@ def md(values: Floats, k: int, *, weights: Floats | None = None) -> KPartition:
     weights = as_weights(weights, len(values))
     labels = kernel(values, k)
     if labels.min() < 0:
-        join_closest(values, weights, labels, labels.max() + 1)
+        join_closest(values, weights, labels, labels.max() + 1, EUCLIDEAN)
     return KPartition(labels)

@@ -7,14 +7,18 @@ lowest row. `solanas` is Algorithm 1 of Solanas et al.; `thesis` reproduces the 
 
 from __future__ import annotations
 
+import os
+from contextlib import nullcontext
 from threading import Lock
 
 import numpy as np
 
 from shoal.errors import InputError, UsageError, check_choice, check_k
 from shoal.kernels.distance import EUCLIDEAN, L1
+from shoal.kernels.leftovers import join_closest
 from shoal.kernels.mdav import groups_by_sweep, groups_by_tree
-from shoal.partition.partition import Floats, Ints, KPartition
+from shoal.partition.inputs import Floats, as_rows, as_weights
+from shoal.partition.partition import Ints, KPartition
 
 REMAINDERS = ("standard", "solanas", "thesis", "distribute")
 METRICS = {"euclidean": EUCLIDEAN, "l1": L1}
@@ -33,7 +37,7 @@ def mdav(
     remainder: str = "standard",
     metric: str = "euclidean",
     engine: str = "auto",
-    threads: int = 1,
+    threads: int | None = 1,
 ) -> KPartition:
     """Partition scaled records by MDAV.
 
@@ -46,58 +50,46 @@ def mdav(
         distribute: what is left joins the closest groups
 
     With weights the centroid is the weighted mean; k counts records. The closest group is the one whose centroid,
-    before anyone joined, is closest. Fewer than 2k records (3k with `standard`: see above) form one group.
-    A second thread shares the large sweeps of `brute`; `tree` asks too little at a time to share, and uses one.
+    before anyone joined, is closest; the one with the lowest first row among equals.
+    threads: None for all cores. A second thread shares the large sweeps of `brute`; more have nothing to do. `tree`
+    asks for too little at a time to share it, and uses one. The labels are the same.
     """
-    values, weights = _checked(values, weights)
+    values = as_rows(values)
     n = values.shape[0]
     k = check_k(k, n)
+    weights = as_weights(weights, n)
     check_choice("remainder", remainder, REMAINDERS)
     check_choice("metric", metric, METRICS)
     check_choice("engine", engine, ENGINES)
+    _check_range(values)
+    if threads is None:
+        threads = os.cpu_count() or 1
     if threads < 1:
         raise UsageError(f"threads must be 1 or more, not {threads}")
     if engine == "auto":
         engine = "brute" if _sweeping_is_faster(*values.shape) else "tree"
     # The origin goes to a record's value (the lower median), so that differences of whole numbers stay exact.
     values = values - np.partition(values, (n - 1) // 2, axis=0)[(n - 1) // 2]
-    standard = remainder == "standard"
-    least = 3 * k if standard else 2 * k
+    least, one_more = (3 * k, True) if remainder == "standard" else (2 * k, False)
     if engine == "tree":
         threads = 1
-        made = groups_by_tree(values, weights, k, least, standard, METRICS[metric])
-    elif threads == 1:
-        made = groups_by_sweep(values, weights, k, least, standard, METRICS[metric], False)
+        labels = groups_by_tree(values, weights, k, least, one_more, METRICS[metric])
     else:
-        threads = 2
-        with _one_at_a_time:
-            made = groups_by_sweep(values, weights, k, least, standard, METRICS[metric], True)
-    labels = _settle(made, values, weights, k, remainder, metric)
+        threads = min(threads, 2)
+        with _one_at_a_time if threads == 2 else nullcontext():
+            labels = groups_by_sweep(values, weights, k, least, one_more, METRICS[metric], threads == 2)
+    _settle(labels, values, weights, k, remainder, METRICS[metric])
     return KPartition(labels, {"engine": engine, "threads": threads})
 
 
-def _checked(values: Floats, weights: Floats | None) -> tuple[Floats, Floats]:
-    """The values as an n x d array in C order and a weight a record."""
-    values = np.ascontiguousarray(values, dtype=np.float64)
-    if values.ndim == 1:
-        values = values[:, None]
-    if values.ndim != 2 or values.size == 0:
-        raise InputError(f"the values must be an array of records by columns, not of shape {values.shape}")
+def _check_range(values: Floats) -> None:
+    """An error that names the first value with which distances cannot be computed."""
     if not np.abs(values).max() <= LARGEST:  # also false for NaN
         row, column = np.argwhere(~(np.abs(values) <= LARGEST))[0]
         raise InputError(
             f"the values must be numbers of at most {LARGEST:g}; record {row}, column {column} (counted from 0) is "
             f"{values[row, column]}: fill or drop such records, or scale the columns first"
         )
-    if weights is None:
-        return values, np.ones(values.shape[0])
-    weights = np.ascontiguousarray(weights, dtype=np.float64)
-    if weights.shape != values.shape[:1]:
-        raise InputError(f"there must be {values.shape[0]} weights, one a record, not {weights.shape}")
-    if not (weights.min() > 0 and weights.max() <= LARGEST):
-        row = int(np.flatnonzero(~((weights > 0) & (weights <= LARGEST)))[0])
-        raise InputError(f"weights must be positive numbers; that of record {row} (counted from 0) is {weights[row]}")
-    return values, weights
 
 
 def _sweeping_is_faster(n: int, d: int) -> bool:
@@ -105,30 +97,12 @@ def _sweeping_is_faster(n: int, d: int) -> bool:
     return n < 2000 or d > 12
 
 
-def _settle(made: Ints, values: Floats, weights: Floats, k: int, remainder: str, metric: str) -> Ints:
+def _settle(labels: Ints, values: Floats, weights: Floats, k: int, remainder: str, metric: int) -> None:
     """Find a group for the records that MDAV's loop left over (-1)."""
-    left = np.flatnonzero(made < 0)
-    alone = {"standard": k, "solanas": k, "thesis": 1, "distribute": made.size + 1}[remainder]
-    labels = made.copy()
-    if left.size == made.size or left.size >= alone:
-        labels[left] = made.max() + 1
+    left = np.flatnonzero(labels < 0)
+    alone = {"standard": k, "solanas": k, "thesis": 1, "distribute": labels.size + 1}[remainder]
+    groups = int(labels.max()) + 1
+    if groups == 0 or left.size >= alone:
+        labels[left] = groups
     elif left.size:
-        taken = np.flatnonzero(made >= 0)
-        formed = KPartition(made[taken])
-        labels[taken] = formed.labels
-        labels[left] = _closest(values[left], formed.centroids(values[taken], weights[taken]), metric)
-    return labels
-
-
-def _closest(records: Floats, centroids: Floats, metric: str) -> Ints:
-    """The centroid closest to each record; the first among equals."""
-    closest = np.empty(len(records), dtype=np.int64)
-    for i, record in enumerate(records):
-        gaps = centroids - record
-        parts = np.abs(gaps) if metric == "l1" else gaps * gaps
-        # Columns one after the other: numpy's own sum over an axis takes them in another order.
-        distances = np.zeros(len(centroids))
-        for column in parts.T:
-            distances += column
-        closest[i] = distances.argmin()
-    return closest
+        join_closest(values, weights, labels, groups, metric)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 from shoal.errors import UsageError, check_k
+from shoal.kernels.distance import EUCLIDEAN
 from shoal.kernels.leftovers import join_closest
 from shoal.kernels.vmdav import vmdav as kernel
 from shoal.partition.inputs import Floats, as_rows, as_weights
@@ -60,5 +61,5 @@ def _number(gamma: float | str) -> float:
 def _with_gamma(values: Floats, weights: Floats, k: int, gamma: float) -> KPartition:
     labels = kernel(values, weights, k, gamma)
     if labels.min() < 0:
-        join_closest(values, weights, labels, labels.max() + 1)
+        join_closest(values, weights, labels, labels.max() + 1, EUCLIDEAN)
     return KPartition(labels, {"gamma": gamma})
