@@ -23,4 +23,9 @@ def partitions(rows, k):
 def least_sse(values, k, weights=None):
     points = [list(map(float, row)) for row in values]
     weights = [1.0] * len(points) if weights is None else list(weights)
-    return min(sse(points, groups, weights) for groups in partitions(list(range(len(points))), k))
+    costs = {
+        group: sse(points, [list(group)], weights)
+        for size in range(k, len(points) + 1)
+        for group in combinations(range(len(points)), size)
+    }
+    return min(sum(costs[tuple(group)] for group in groups) for groups in partitions(list(range(len(points))), k))

@@ -82,22 +82,27 @@ def tour_length(points, order):
     return sum(sqrt(squared(points[a], points[b])) for a, b in zip(order, [*order[1:], order[0]], strict=True))
 
 
-def shorter_tours(order, near):
-    """Every tour one move away: a way reversed (2-opt), or one to three stops put elsewhere, either way round (Or-opt).
+def tours_one_move_away(points, order, near):
+    """Every tour by one reversed way (2-opt), or by one to three stops put elsewhere, either way round (Or-opt).
 
-    Only moves that give some record a, at an end of what is moved, a near neighbour as its new next stop.
+    Only moves in which some record gets a near neighbour as its next stop for one that was farther away.
     """
-    n = len(order)
-    for i in range(n):
+
+    def closer(a, new, old):
+        return new in near[a] and squared(points[a], points[new]) < squared(points[a], points[old])
+
+    for i in range(len(order)):
         turned = order[i:] + order[:i]
-        for j in range(2, n - 1):
+        for j in range(2, len(order) - 1):
             a, b = turned[0], turned[j]
             c, d = turned[1], turned[j + 1]
-            if b in near[a] or a in near[b] or d in near[c] or c in near[d]:
+            if closer(a, b, c) or closer(b, a, d) or closer(c, d, a) or closer(d, c, b):
                 yield [a, *reversed(turned[1 : j + 1]), *turned[j + 1 :]]
         for length in (1, 2, 3):
             way, rest = turned[:length], turned[length:]
+            old = {(way[0], rest[-1]), (way[-1], rest[0])}
             for at in range(1, len(rest)):
                 for moved in (way, way[::-1]):
-                    if rest[at - 1] in near[moved[0]] or rest[at] in near[moved[-1]]:
+                    new = {(moved[0], rest[at - 1]), (moved[-1], rest[at])}
+                    if any(a == b and closer(a, c, o) for a, c in new for b, o in old):
                         yield rest[:at] + moved + rest[at:]

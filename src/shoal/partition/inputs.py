@@ -1,20 +1,30 @@
-"""The arrays that a partition method is given, in the form its kernel takes."""
+"""The arrays that a partition method is given, checked and in the form its kernel takes."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.errors import UsageError
+from shoal.errors import InputError
 
 Floats = NDArray[np.float64]
 
+LARGEST = 1e150  # squares of larger values overflow
+
 
 def as_rows(values: Floats) -> Floats:
-    """The values as an n x d array of float64 in C order."""
+    """The values as an n x d array of float64 in C order; a single column may come without its second axis."""
     values = np.ascontiguousarray(values, dtype=np.float64)
-    if values.ndim != 2 or values.shape[1] == 0:
-        raise UsageError(f"the values must be an array of records by columns, not of shape {values.shape}")
+    if values.ndim == 1:
+        values = values[:, None]
+    if values.ndim != 2 or values.size == 0:
+        raise InputError(f"the values must be an array of records by columns, not of shape {values.shape}")
+    if not np.abs(values).max() <= LARGEST:  # also false for NaN
+        row, column = np.argwhere(~(np.abs(values) <= LARGEST))[0]
+        raise InputError(
+            f"the values must be numbers of at most {LARGEST:g}; record {row}, column {column} (counted from 0) is "
+            f"{values[row, column]}: fill or drop such records, or scale the columns first"
+        )
     return values
 
 
@@ -24,11 +34,11 @@ def as_weights(weights: Floats | None, n: int) -> Floats:
         return np.ones(n)
     weights = np.ascontiguousarray(weights, dtype=np.float64)
     if weights.shape != (n,):
-        raise UsageError(f"there must be one weight a record, {n} in all, not an array of shape {weights.shape}")
-    wrong = np.flatnonzero(~((weights > 0) & np.isfinite(weights)))
+        raise InputError(f"there must be {n} weights, one a record, not an array of shape {weights.shape}")
+    wrong = np.flatnonzero(~((weights > 0) & (weights <= LARGEST)))
     if wrong.size:
-        raise UsageError(
-            f"weights must be positive and finite; that of record {wrong[0]} (counted from 0) is {weights[wrong[0]]}: "
+        raise InputError(
+            f"weights must be positive numbers; that of record {wrong[0]} (counted from 0) is {weights[wrong[0]]}: "
             "leave the record out or mend its weight"
         )
     return weights

@@ -16,6 +16,7 @@ from shoal.kernels.path import farthest_from_centroid, walk_through
 from shoal.kernels.tour import neighbours, shorten
 from shoal.kernels.visit import visit
 from shoal.partition.inputs import Floats, as_rows, as_weights
+from shoal.partition.mdav import mdav
 from shoal.partition.partition import KPartition
 
 Ints = NDArray[np.int64]
@@ -57,8 +58,6 @@ def _cut(values: Floats, weights: Floats, k: int, rows: Ints) -> KPartition:
 
 def _through_groups(values: Floats, k: int, weights: Floats, first: int) -> Ints:
     """The order by MDAV's groups."""
-    from shoal.partition.mdav import mdav
-
     partition = mdav(values, k, weights=weights)
     groups = visit(partition.centroids(values, weights), partition.labels[first], False)[0]
     members = partition.members()
