@@ -40,3 +40,9 @@ def test_never_above_the_heuristics(k):
 def test_too_many_records_are_refused_with_the_ways_out():
     with pytest.raises(UsageError, match=r"at most 20 records, not 21.*mdav.*path.*univariate"):
         exact(np.zeros((MOST_BY_SUBSETS + 1, 2)), 3)
+
+
+def test_underflow_cannot_hide_the_only_partition():
+    """Squares here round to a few units of the smallest number: two records seem to cost more than all six."""
+    values = np.array([[1.48691049], [-0.3127017], [-2.04095298], [0.3092981], [-0.6684101], [-0.54898121]]) * 1e-162
+    assert exact(values, 4).labels.tolist() == [0] * 6

@@ -51,3 +51,12 @@ def test_weights_are_checked(method):
 def test_fewer_than_2k_records_are_one_group(method, n):
     values = np.arange(n, dtype=float)[:, None]
     assert method(values, 3).labels.tolist() == [0] * n
+
+
+@pytest.mark.parametrize("method", WEIGHTED)
+def test_values_and_weights_at_the_limit_still_give_groups_of_k(method):
+    """Sums that overflow must not let a kernel run on for ever."""
+    rng = np.random.default_rng(3)
+    values = rng.choice([-1e150, 0.0, 1e150], size=(14, 3))
+    with np.errstate(over="ignore"):
+        method(values, 3, weights=rng.choice([1e-150, 1.0, 1e150], size=14)).check(3)

@@ -22,9 +22,8 @@ def optimal_cut(values: Any, weights: Any, k: int) -> Any:
     sequence take digits from a small group, as prefix sums would.
     """
     n, d = values.shape
-    cost = np.full(n + 1, np.inf)  # of the best cut of the first so many records
-    cost[0] = 0.0
-    size = np.zeros(n + 1, dtype=np.int64)  # of its last group
+    cost = np.zeros(n + 1)  # of the best cut of the first so many records
+    size = np.zeros(n + 1, dtype=np.int64)  # of its last group; 0 where too few records for a cut
     mean = np.empty(d)
     for end in range(k, n + 1):
         for c in range(d):
@@ -41,7 +40,8 @@ def optimal_cut(values: Any, weights: Any, k: int) -> Any:
                 square += difference * difference
                 mean[c] += share * difference
             spread += before * share * square
-            if length >= k and cost[i] + spread < cost[end]:
+            possible = length >= k and (i == 0 or size[i] > 0)
+            if possible and (size[end] == 0 or cost[i] + spread < cost[end]):
                 cost[end] = cost[i] + spread
                 size[end] = length
     labels = np.empty(n, dtype=np.int64)

@@ -72,7 +72,7 @@ def _try_groups(covered: int, n: int, k: int, bound: float, costs: Any, best: An
         rest = count - size
         if size >= k and (rest == 0 or rest >= k):
             whole = covered | group[size]
-            if cost < best[whole]:
+            if last[whole] == 0 or cost < best[whole]:
                 best[whole] = cost
                 last[whole] = group[size]
 
@@ -97,14 +97,14 @@ def best_by_subsets(values: Any, weights: Any, k: int, start: Any) -> Any:
     """
     n = values.shape[0]
     costs = _group_costs(values, weights)
-    bound = _cost_of(start, costs) * (1.0 + 1e-9)  # in spite of rounding, the start itself is within the bound
+    # Wide enough for rounding, and for underflow, where a part of a group may seem to cost more than the whole.
+    bound = _cost_of(start, costs) * (1.0 + 1e-9) + 1e-300
     everything = (1 << n) - 1
-    best = np.full(1 << n, np.inf)  # cost of the best partition of each set that is covered on the way
-    last = np.zeros(1 << n, dtype=np.int32)  # its last group
-    best[0] = 0.0
+    best = np.zeros(1 << n)  # cost of the best partition of each set that is covered on the way
+    last = np.zeros(1 << n, dtype=np.int32)  # its last group; none for sets that no groups cover
     stack = np.empty((3, n + 1), dtype=np.int64)
     for covered in range(everything):
-        if best[covered] < np.inf:
+        if covered == 0 or last[covered] != 0:
             _try_groups(covered, n, k, bound, costs, best, last, stack)
     labels = np.empty(n, dtype=np.int64)
     covered, group = everything, 0
