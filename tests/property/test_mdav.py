@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from reference.mdav import mdav as twin
 from shoal.errors import InputError, UsageError
+from shoal.kernels.mdav import SHARED_SWEEP
 from shoal.partition.mdav import ENGINES, REMAINDERS, mdav
 
 KINDS = ("grid", "duplicates", "constant", "offset", "denormal", "outlier", "normal")
@@ -85,9 +86,11 @@ def test_engines_agree_on_many_blocks(seed, kind, metric, weighted):
 def test_two_threads_change_nothing(kind):
     """Sweeps of this size are shared by two threads."""
     rng = np.random.default_rng(3)
-    values = rng.normal(size=(9000, 60)) if kind == "normal" else rng.integers(0, 2, size=(9000, 60)).astype(float)
-    one = mdav(values, 300, engine="brute", threads=1)
-    two = mdav(values, 300, engine="brute", threads=2)
+    n, d, k = 9000, 600, 1000
+    values = rng.normal(size=(n, d)) if kind == "normal" else rng.integers(0, 2, size=(n, d)).astype(float)
+    assert n * d > SHARED_SWEEP
+    one = mdav(values, k, engine="brute", threads=1)
+    two = mdav(values, k, engine="brute", threads=2)
     assert two.facts["threads"] == 2
     np.testing.assert_array_equal(one.labels, two.labels)
 

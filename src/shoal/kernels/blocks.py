@@ -88,7 +88,8 @@ def left_in_order(blocks: Blocks) -> Ints:
 @fused
 def filled_width(blocks: Blocks, block: int) -> int:
     """The slots to look at: those in use, up to a whole vector."""
-    return (blocks.counts[block] + LANES - 1) // LANES * LANES
+    width: int = (blocks.counts[block] + LANES - 1) // LANES * LANES
+    return width
 
 
 @inner

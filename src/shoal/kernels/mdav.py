@@ -13,13 +13,13 @@ from shoal.kernels.blocks import Nearest, fill_blocks, left_in_order, take
 from shoal.kernels.compiling import inner, kernel
 from shoal.kernels.distance import Floats, Ints
 from shoal.kernels.mdav_brute import sweep, sweep_halves
-from shoal.kernels.mdav_tree import farthest, grow, nearest, prune
+from shoal.kernels.mdav_tree import cut, farthest, grow, nearest, prune
 from shoal.kernels.nearest import sort_nearest
 from shoal.kernels.rim import empty_rim, farthest_from_centroid
 
 BRUTE_BLOCK = 128
-TREE_BLOCK = 32
-SHARED_SWEEP = 400_000  # cells from which on a sweep is worth the handing over to a second thread
+TREE_BLOCK = 64
+SHARED_SWEEP = 4_000_000  # cells (a millisecond) from which on a sweep is worth handing a half to another thread
 
 
 @inner
@@ -89,7 +89,9 @@ def groups_by_sweep(
     rim = empty_rim(n, d)
     sums, lost = centroid_sums(values, weights)
     centroid = np.empty(d)
-    blocks = fill_blocks(values, np.arange(n), BRUTE_BLOCK)
+    order = np.arange(n)
+    cut(values, order, BRUTE_BLOCK)
+    blocks = fill_blocks(values, order, BRUTE_BLOCK)
     filled, left, group = n, n, 0
     while left >= least or (one_more and left >= 2 * k):
         if left < filled // 2 and blocks.counts.size > 1:
@@ -100,11 +102,13 @@ def groups_by_sweep(
         pair = left >= least
         for turn in range(2 if pair else 1):
             own, point = row, values[row]
+            b, start = blocks, blocks.places[row] // BRUTE_BLOCK
             if halves and left * d >= SHARED_SWEEP:
-                b = blocks
-                last, row = sweep_halves(b.cells, b.rows, b.counts, b.places, point, metric, far, near_rows, buffers)
+                last, row = sweep_halves(
+                    b.cells, b.rows, b.counts, b.places, start, point, metric, far, near_rows, buffers
+                )
             else:
-                last, row = sweep(blocks, 0, blocks.counts.size, point, metric, found)[1:]
+                last, row = sweep(b, 0, b.counts.size, start, point, metric, found)[1:]
             sort_nearest(found.far, found.rows, k)
             keep_own(found.rows, own)
             tied = last == found.far[k - 1]
@@ -115,7 +119,7 @@ def groups_by_sweep(
             group += 1
             left -= k
             if tied and turn == 0 and pair:  # all others are as far as the group's last: the lowest row of those left
-                row = sweep(blocks, 0, blocks.counts.size, point, metric, found)[2]
+                row = sweep(b, 0, b.counts.size, start, point, metric, found)[2]
         if not pair:
             break
     return labels
@@ -142,7 +146,7 @@ def groups_by_tree(values: Floats, weights: Floats, k: int, least: int, one_more
         pair = left >= least
         for turn in range(2 if pair else 1):
             point = values[row]
-            nearest(tree, point, row, metric, found)
+            nearest(tree, point, metric, found)
             sort_nearest(found.far, found.rows, k)
             keep_own(found.rows, row)
             prune(tree, found.rows)
@@ -151,7 +155,7 @@ def groups_by_tree(values: Floats, weights: Floats, k: int, least: int, one_more
             group += 1
             left -= k
             if turn == 0 and pair:
-                row = farthest(tree, point, metric, found.buffer)[1]
+                row = farthest(tree, point, metric, found.buffer)
         if not pair:
             break
     return labels

@@ -16,15 +16,19 @@ from shoal.kernels.nearest import offer
 
 
 @inner
-def sweep(blocks: Blocks, first: int, last: int, point: Floats, metric: int, found: Nearest) -> tuple[int, float, int]:
+def sweep(
+    blocks: Blocks, first: int, last: int, start: int, point: Floats, metric: int, found: Nearest
+) -> tuple[int, float, int]:
     """Fill `found` with the k records of blocks `first` to `last` nearest to `point`.
 
+    The sweep starts at block `start`, near the point: the nearest are found early, and few others are offered.
     Gives how many were found, and the distance and row of the farthest record.
     """
     cells, rows, counts = blocks.cells, blocks.rows, blocks.counts
     buffer, far = found.buffer, found.far
     size, best, best_row = 0, -1.0, -1
-    for b in range(first, last):
+    for step in range(start, start + last - first):
+        b = step if step < last else step - (last - first)
         width = filled_width(blocks, b)
         block_distances(cells, b, width, point, metric, buffer)
         reach = far[0] if size == far.size else np.inf
@@ -36,7 +40,7 @@ def sweep(blocks: Blocks, first: int, last: int, point: Floats, metric: int, fou
 
 
 @kernel(
-    "Tuple((float64, int64))(float64[:, :, ::1], int64[:, ::1], int64[::1], int64[::1], float64[::1], int64, "
+    "Tuple((float64, int64))(float64[:, :, ::1], int64[:, ::1], int64[::1], int64[::1], int64, float64[::1], int64, "
     "float64[:, ::1], int64[:, ::1], float64[:, ::1])",
     parallel=True,
 )
@@ -45,6 +49,7 @@ def sweep_halves(
     rows: Ints,
     counts: Ints,
     places: Ints,
+    start: int,
     point: Floats,
     metric: int,
     far: Floats,
@@ -56,9 +61,10 @@ def sweep_halves(
     middle = counts.size // 2
     for half in numba.prange(2):
         first, last = (0, middle) if half == 0 else (middle, counts.size)
+        begin = start if first <= start < last else first
         found = Nearest(far[half], near_rows[half], buffers[half])
         blocks = Blocks(cells, rows, counts, places)
-        size[half], best[half], best_row[half] = sweep(blocks, first, last, point, metric, found)
+        size[half], best[half], best_row[half] = sweep(blocks, first, last, begin, point, metric, found)
     for i in range(size[1]):
         size[0] = offer(far[0], near_rows[0], size[0], far[1, i], near_rows[1, i])
     if best[1] > best[0] or (best[1] == best[0] and best_row[1] < best_row[0]):
