@@ -1,11 +1,12 @@
-"""Simulated annealing of a k-partition over neighbour lists (Kirkpatrick et al. 1983; moves of spec/5).
+"""Simulated annealing of a k-partition over neighbour lists (Kirkpatrick, Gelatt and Vecchi 1983; spec/5).
 
-    repeat: a random record i, a random near record j of another group
-        relocate i to j's group | swap i with a member of it | rotate i, a member, and a third group's record
-        seldom: create a group around i, dissolve i's group
+    repeat: a random record i; a random near record j, of another group b
+        relocate i to b | swap i with a member of b | i to b, a member of b to a third group, one of that to i's
+        seldom: create a group around i | dissolve i's group | merge the two groups and split them anew
         accept if delta <= 0 or u < exp(-delta / (T * heat[i]))
 
-`heat` is the local scale of the data around each record, so that dense and sparse regions cool together.
+`heat` is the data's own scale around each record. Regions far apart do not touch each other's groups, so
+each may have its own temperature; with one for all, dense regions would boil until sparse ones are frozen.
 """
 
 from __future__ import annotations
@@ -18,22 +19,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.kernels.compiling import inner, kernel
-from shoal.kernels.groups import GROUPS, SQUARES, Groups, give_vacant, load, refresh, transfer
+from shoal.kernels.groups import GROUPS, SQUARES, Groups, refresh, transfer
 from shoal.kernels.losses import entering, leaving, replacing, swapping
-from shoal.kernels.moves import create, dissolve, take_back
+from shoal.kernels.moves import create, dissolve, empty_log, resplit, take_back
 from shoal.kernels.randomness import below, draw, uniform
 
 Indices = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
-_S16, _S32, _S48 = np.uint64(16), np.uint64(32), np.uint64(48)
-_LOW16, _LOW32 = np.uint64(0xFFFF), np.uint64(0xFFFFFFFF)
+CREATE, DISSOLVE, RESPLIT, ROTATE = 0.002, 0.004, 0.01, 0.25  # shares of the proposals, cumulated
 
-
-@kernel([numba.float64(SQUARES, GROUPS)])
-def start(loss: Any, g: Groups) -> float:
-    """Build the state from the labels; gives the loss."""
-    return load(loss, g)
+_S16, _S32 = np.uint64(16), np.uint64(32)
+_LOW16 = np.uint64(0xFFFF)
+_SHARE = 1.0 / 65536.0
 
 
 @inner
@@ -44,7 +42,48 @@ def accept(delta: float, limit: float, rng: NDArray[np.uint64]) -> bool:
     return delta < 30.0 * limit and uniform(rng) < math.exp(-delta / limit)
 
 
-@kernel([numba.float64(SQUARES, GROUPS, numba.int32[:, ::1], numba.float64[::1], numba.uint64[::1], numba.int64, numba.float64, numba.float64, numba.int64[::1], numba.float64[::1], numba.int32[::1])])
+@inner
+def rotate(loss: Any, g: Groups, near: Indices, i: int, b: int, limit: float, rng: NDArray[np.uint64]) -> None:
+    """Propose: i to b, a member of b to a third group c, and a member of c to i's group (none if c has room)."""
+    x, w, summary, mass, member, size = g.x, g.w, g.summary, g.mass, g.member, g.size
+    a = g.label[i]
+    r = draw(rng)
+    m = member[b, np.int64(((r >> _S32) * np.uint64(size[b])) >> _S32)]
+    u = np.float64(r & _LOW16) * _SHARE
+    c = g.label[near[m, np.int64(u * u * near.shape[1])]]
+    if c == a or c == b:
+        return
+    delta = replacing(loss, x, w, summary, mass, member, size, b, m, i)
+    if size[a] > g.k and size[c] < 2 * g.k - 1:
+        delta += leaving(loss, x, w, summary, mass, member, size, a, i)
+        delta += entering(loss, x, w, summary, mass, member, size, c, m)
+        if accept(delta, limit, rng):
+            transfer(loss, g, i, b)
+            transfer(loss, g, m, c)
+        return
+    o = member[c, below(rng, size[c])]
+    delta += replacing(loss, x, w, summary, mass, member, size, c, o, m)
+    delta += replacing(loss, x, w, summary, mass, member, size, a, i, o)
+    if accept(delta, limit, rng):
+        transfer(loss, g, i, b)
+        transfer(loss, g, m, c)
+        transfer(loss, g, o, a)
+
+
+@kernel(
+    [
+        numba.float64(
+            SQUARES,
+            GROUPS,
+            numba.int32[:, ::1],
+            numba.float64[::1],
+            numba.uint64[::1],
+            numba.int64,
+            numba.float64,
+            numba.float64,
+        )
+    ]
+)
 def anneal(
     loss: Any,
     g: Groups,
@@ -54,89 +93,44 @@ def anneal(
     proposals: int,
     hot: float,
     cold: float,
-    counts: NDArray[np.int64],
-    mix: Floats,
-    deck: Indices,
 ) -> float:
     """Make proposals while the temperature falls from hot to cold; gives the loss at the end."""
     x, w, summary, mass, label, size, member, k = g.x, g.w, g.summary, g.mass, g.label, g.size, g.member, g.k
-    n = np.uint64(deck.size)
-    most = 2 * k - 1
-    width = near.shape[1]
-    log = np.zeros(4 * k + 1, dtype=np.int32)
+    n, width = np.uint64(label.size), near.shape[1]
+    log = empty_log(k)
+    pool, lean = np.empty(4 * k, dtype=np.int32), np.empty(4 * k)
     temperature = hot
-    factor = (cold / hot) ** (256.0 / proposals)
-    p_big, p_rot, p_rel = mix[0], mix[0] + mix[1], mix[2]
     for step in range(proposals):
         if step & 255 == 0:
             temperature = hot * (cold / hot) ** (step / proposals)
         r = draw(rng)
-        i = deck[np.int64(((r >> _S32) * n) >> _S32)]
-        u = np.float64(r & _LOW16) / 65536.0
-        j = near[i, np.int64(u * u * width)]
-        a, b = label[i], label[j]
-        v = np.float64((r >> _S16) & _LOW16) / 65536.0
-        limit = temperature * heat[i]
-        if v < p_big:
-            counts[6] += 1
-            if v < 0.5 * p_big:
-                delta = create(loss, g, near, i, log)
-            else:
-                delta = dissolve(loss, g, near, a, log)
-            if delta < np.inf:
-                if accept(delta, limit, rng):
-                    counts[7] += 1
-                else:
-                    # the group that was opened or closed
-                    if v < 0.5 * p_big:
-                        opened = label[i]
-                        take_back(loss, g, log)
-                        give_vacant(g, opened)
-                    else:
-                        top = g.vacant.size - 1
-                        g.vacant[top] -= 1
-                        take_back(loss, g, log)
-            continue
+        i = np.int64(((r >> _S32) * n) >> _S32)
+        u = np.float64(r & _LOW16) * _SHARE
+        a, b = label[i], label[near[i, np.int64(u * u * width)]]  # the nearest are the likeliest
         if a == b:
             continue
-        if size[a] > k and size[b] < most and (step & 3) < p_rel:
-            counts[0] += 1
-            delta = leaving(loss, x, w, summary, mass, member, size, a, i) + entering(
-                loss, x, w, summary, mass, member, size, b, i
-            )
-            if accept(delta, limit, rng):
-                counts[1] += 1
-                transfer(loss, g, i, b)
-            continue
-        m = member[b, below(rng, size[b])]
-        if v < p_rot:
-            # i to b, m to c, and one of c to a (or none, if c has room and a can spare i)
-            r = draw(rng)
-            u = np.float64(r & _LOW16) / 65536.0
-            c = label[near[m, np.int64(u * u * width)]]
-            if c == a or c == b:
-                continue
-            counts[4] += 1
-            delta = replacing(loss, x, w, summary, mass, member, size, b, m, i)
-            if size[a] > k and size[c] < most:
-                delta += leaving(loss, x, w, summary, mass, member, size, a, i) + entering(loss, x, w, summary, mass, member, size, c, m)
-                if accept(delta, limit, rng):
-                    counts[5] += 1
-                    transfer(loss, g, i, b)
-                    transfer(loss, g, m, c)
+        limit = temperature * heat[i]
+        kind = np.float64((r >> _S16) & _LOW16) * _SHARE
+        if kind < RESPLIT:
+            if kind < CREATE:
+                delta = create(loss, g, near, i, log)
+            elif kind < DISSOLVE:
+                delta = dissolve(loss, g, near, a, log)
             else:
-                l = member[c, np.int64(((r >> _S32) * np.uint64(size[c])) >> _S32)]
-                delta += replacing(loss, x, w, summary, mass, member, size, c, l, m) + replacing(loss, x, w, summary, mass, member, size, a, i, l)
-                if accept(delta, limit, rng):
-                    counts[5] += 1
-                    transfer(loss, g, i, b)
-                    transfer(loss, g, m, c)
-                    transfer(loss, g, l, a)
-            continue
-        counts[2] += 1
-        delta = swapping(loss, x, w, summary, mass, member, size, a, i, b, m)
-        if accept(delta, limit, rng):
-            counts[3] += 1
-            transfer(loss, g, i, b)
-            transfer(loss, g, m, a)
+                delta = resplit(loss, g, a, b, rng, log, pool, lean)
+            if delta < np.inf and not accept(delta, limit, rng):
+                take_back(loss, g, log)
+        elif kind < ROTATE:
+            rotate(loss, g, near, i, b, limit, rng)
+        elif size[a] > k and size[b] < 2 * k - 1 and step & 1:
+            delta = leaving(loss, x, w, summary, mass, member, size, a, i)
+            delta += entering(loss, x, w, summary, mass, member, size, b, i)
+            if accept(delta, limit, rng):
+                transfer(loss, g, i, b)
+        else:
+            m = member[b, below(rng, size[b])]
+            delta = swapping(loss, x, w, summary, mass, member, size, a, i, b, m)
+            if accept(delta, limit, rng):
+                transfer(loss, g, i, b)
+                transfer(loss, g, m, a)
     return refresh(loss, g)

@@ -12,7 +12,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.kernels.compiling import inner
+from shoal.kernels.compiling import inner, kernel
 from shoal.kernels.losses import note_entering, note_leaving, summarize
 from shoal.kernels.squares import Squares
 
@@ -68,7 +68,7 @@ SQUARES = numba.typeof(Squares())
 
 @inner
 def transfer(loss: Any, g: Groups, i: int, b: int) -> None:
-    """Move record i to group b."""
+    """Move record i to group b. An empty b must be the next vacant number; a group left empty becomes it."""
     a = g.label[i]
     note_leaving(loss, g.x, g.w, g.summary, g.mass, g.member, g.size, a, i)
     last = g.size[a] - 1
@@ -77,6 +77,12 @@ def transfer(loss: Any, g: Groups, i: int, b: int) -> None:
     g.place[mover] = g.place[i]
     g.size[a] = last
     note_entering(loss, g.x, g.w, g.summary, g.mass, g.member, g.size, b, i)
+    top = g.vacant.size - 1
+    if g.size[b] == 0:
+        g.vacant[top] -= 1
+    if last == 0:
+        g.vacant[g.vacant[top]] = a
+        g.vacant[top] += 1
     g.member[b, g.size[b]] = i
     g.place[i] = g.size[b]
     g.size[b] += 1
@@ -84,19 +90,19 @@ def transfer(loss: Any, g: Groups, i: int, b: int) -> None:
 
 
 @inner
-def take_vacant(g: Groups) -> int:
-    """An unused group number."""
-    top = g.vacant.size - 1
-    g.vacant[top] -= 1
-    return g.vacant[g.vacant[top]]
+def next_vacant(g: Groups) -> int:
+    """The number that a new group must take."""
+    return g.vacant[g.vacant[g.vacant.size - 1] - 1]
 
 
 @inner
-def give_vacant(g: Groups, a: int) -> None:
-    """Group a is empty now; its number may be used again."""
-    top = g.vacant.size - 1
-    g.vacant[g.vacant[top]] = a
-    g.vacant[top] += 1
+def refresh(loss: Any, g: Groups) -> float:
+    """Compute every group's summary anew, so that rounding cannot pile up; gives the cost."""
+    cost = 0.0
+    for a in range(g.size.size):
+        if g.size[a] > 0:
+            cost += summarize(loss, g.x, g.w, g.summary, g.mass, g.member, g.size, a)
+    return cost
 
 
 @inner
@@ -112,15 +118,12 @@ def load(loss: Any, g: Groups) -> float:
     g.vacant[top] = 0
     for a in range(g.size.size - 1, -1, -1):
         if g.size[a] == 0:
-            give_vacant(g, a)
+            g.vacant[g.vacant[top]] = a
+            g.vacant[top] += 1
     return refresh(loss, g)
 
 
-@inner
-def refresh(loss: Any, g: Groups) -> float:
-    """Compute every group's summary anew, so that rounding cannot pile up; gives the cost."""
-    cost = 0.0
-    for a in range(g.size.size):
-        if g.size[a] > 0:
-            cost += summarize(loss, g.x, g.w, g.summary, g.mass, g.member, g.size, a)
-    return cost
+@kernel([numba.float64(SQUARES, GROUPS)])
+def start(loss: Any, g: Groups) -> float:
+    """Build the state from the labels; gives the loss."""
+    return load(loss, g)
