@@ -27,7 +27,7 @@ from shoal.kernels.randomness import below, draw, uniform
 Indices = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
-CREATE, DISSOLVE, RESPLIT, ROTATE = 0.002, 0.004, 0.01, 0.25  # shares of the proposals, cumulated
+CREATE, DISSOLVE, RESPLIT, ROTATE = 0.002, 0.004, 0.005, 0.25  # shares of the proposals, cumulated
 
 _S16, _S32 = np.uint64(16), np.uint64(32)
 _LOW16 = np.uint64(0xFFFF)
@@ -53,21 +53,20 @@ def rotate(loss: Any, g: Groups, near: Indices, i: int, b: int, limit: float, rn
     c = g.label[near[m, np.int64(u * u * near.shape[1])]]
     if c == a or c == b:
         return
+    o = -1
     delta = replacing(loss, x, w, summary, mass, member, size, b, m, i)
     if size[a] > g.k and size[c] < 2 * g.k - 1:
         delta += leaving(loss, x, w, summary, mass, member, size, a, i)
         delta += entering(loss, x, w, summary, mass, member, size, c, m)
-        if accept(delta, limit, rng):
-            transfer(loss, g, i, b)
-            transfer(loss, g, m, c)
-        return
-    o = member[c, below(rng, size[c])]
-    delta += replacing(loss, x, w, summary, mass, member, size, c, o, m)
-    delta += replacing(loss, x, w, summary, mass, member, size, a, i, o)
+    else:
+        o = member[c, below(rng, size[c])]
+        delta += replacing(loss, x, w, summary, mass, member, size, c, o, m)
+        delta += replacing(loss, x, w, summary, mass, member, size, a, i, o)
     if accept(delta, limit, rng):
         transfer(loss, g, i, b)
         transfer(loss, g, m, c)
-        transfer(loss, g, o, a)
+        if o >= 0:
+            transfer(loss, g, o, a)
 
 
 @kernel(
@@ -122,15 +121,16 @@ def anneal(
                 take_back(loss, g, log)
         elif kind < ROTATE:
             rotate(loss, g, near, i, b, limit, rng)
-        elif size[a] > k and size[b] < 2 * k - 1 and step & 1:
-            delta = leaving(loss, x, w, summary, mass, member, size, a, i)
-            delta += entering(loss, x, w, summary, mass, member, size, b, i)
-            if accept(delta, limit, rng):
-                transfer(loss, g, i, b)
         else:
-            m = member[b, below(rng, size[b])]
-            delta = swapping(loss, x, w, summary, mass, member, size, a, i, b, m)
+            m = -1
+            if size[a] > k and size[b] < 2 * k - 1 and step & 1:
+                delta = leaving(loss, x, w, summary, mass, member, size, a, i)
+                delta += entering(loss, x, w, summary, mass, member, size, b, i)
+            else:
+                m = member[b, below(rng, size[b])]
+                delta = swapping(loss, x, w, summary, mass, member, size, a, i, b, m)
             if accept(delta, limit, rng):
                 transfer(loss, g, i, b)
-                transfer(loss, g, m, a)
+                if m >= 0:
+                    transfer(loss, g, m, a)
     return refresh(loss, g)

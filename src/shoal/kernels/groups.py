@@ -69,24 +69,26 @@ SQUARES = numba.typeof(Squares())
 @inner
 def transfer(loss: Any, g: Groups, i: int, b: int) -> None:
     """Move record i to group b. An empty b must be the next vacant number; a group left empty becomes it."""
-    a = g.label[i]
-    note_leaving(loss, g.x, g.w, g.summary, g.mass, g.member, g.size, a, i)
-    last = g.size[a] - 1
-    mover = g.member[a, last]
-    g.member[a, g.place[i]] = mover
-    g.place[mover] = g.place[i]
-    g.size[a] = last
-    note_entering(loss, g.x, g.w, g.summary, g.mass, g.member, g.size, b, i)
-    top = g.vacant.size - 1
-    if g.size[b] == 0:
-        g.vacant[top] -= 1
+    x, w, summary, mass, member, size = g.x, g.w, g.summary, g.mass, g.member, g.size
+    label, place, vacant = g.label, g.place, g.vacant
+    a = label[i]
+    note_leaving(loss, x, w, summary, mass, member, size, a, i)
+    last = size[a] - 1
+    mover = member[a, last]
+    member[a, place[i]] = mover
+    place[mover] = place[i]
+    size[a] = last
+    note_entering(loss, x, w, summary, mass, member, size, b, i)
+    top = vacant.size - 1
+    if size[b] == 0:
+        vacant[top] -= 1
     if last == 0:
-        g.vacant[g.vacant[top]] = a
-        g.vacant[top] += 1
-    g.member[b, g.size[b]] = i
-    g.place[i] = g.size[b]
-    g.size[b] += 1
-    g.label[i] = b
+        vacant[vacant[top]] = a
+        vacant[top] += 1
+    member[b, size[b]] = i
+    place[i] = size[b]
+    size[b] += 1
+    label[i] = b
 
 
 @inner

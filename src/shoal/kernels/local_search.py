@@ -21,21 +21,23 @@ Indices = NDArray[np.int32]
 @inner
 def best_step(loss: Any, g: Groups, near: Indices, i: int, least: float) -> bool:
     """Do the best relocation or swap of i if it gains more than `least`."""
-    a = g.label[i]
+    x, w, summary, mass, member, size = g.x, g.w, g.summary, g.mass, g.member, g.size
+    label, k = g.label, g.k
+    a = label[i]
     best, to, partner, last = -least, -1, -1, -1
     for t in range(near.shape[1]):
-        b = g.label[near[i, t]]
+        b = label[near[i, t]]
         if b == a or b == last:
             continue
         last = b
-        if g.size[a] > g.k and g.size[b] < 2 * g.k - 1:
-            delta = leaving(loss, g.x, g.w, g.summary, g.mass, g.member, g.size, a, i)
-            delta += entering(loss, g.x, g.w, g.summary, g.mass, g.member, g.size, b, i)
+        if size[a] > k and size[b] < 2 * k - 1:
+            delta = leaving(loss, x, w, summary, mass, member, size, a, i)
+            delta += entering(loss, x, w, summary, mass, member, size, b, i)
             if delta < best:
                 best, to, partner = delta, b, -1
-        for s in range(g.size[b]):
-            m = g.member[b, s]
-            delta = swapping(loss, g.x, g.w, g.summary, g.mass, g.member, g.size, a, i, b, m)
+        for s in range(size[b]):
+            m = member[b, s]
+            delta = swapping(loss, x, w, summary, mass, member, size, a, i, b, m)
             if delta < best:
                 best, to, partner = delta, b, m
     if to < 0:

@@ -18,6 +18,7 @@ from shoal.kernels.losses import apart, entering, leaving, swapping
 from shoal.kernels.randomness import below
 
 Indices = NDArray[np.int32]
+Floats = NDArray[np.float64]
 
 
 @inner
@@ -29,10 +30,10 @@ def empty_log(k: int) -> Indices:
 @inner
 def shift(loss: Any, g: Groups, i: int, b: int, log: Indices) -> float:
     """Move i to group b and write it down; gives the change of the loss."""
+    x, w, summary, mass, member, size = g.x, g.w, g.summary, g.mass, g.member, g.size
     a = g.label[i]
-    delta = leaving(loss, g.x, g.w, g.summary, g.mass, g.member, g.size, a, i) + entering(
-        loss, g.x, g.w, g.summary, g.mass, g.member, g.size, b, i
-    )
+    delta = leaving(loss, x, w, summary, mass, member, size, a, i)
+    delta += entering(loss, x, w, summary, mass, member, size, b, i)
     top = log.size - 1
     log[2 * log[top]] = i
     log[2 * log[top] + 1] = a
@@ -52,35 +53,36 @@ def take_back(loss: Any, g: Groups, log: Indices) -> None:
 @inner
 def create(loss: Any, g: Groups, near: Indices, i: int, log: Indices) -> float:
     """A new group around i from near records of groups that can spare one; infinite if there are too few."""
+    label, size, k = g.label, g.size, g.k
     log[log.size - 1] = 0
-    if g.size[g.label[i]] <= g.k:
+    if size[label[i]] <= k:
         return np.inf
     new = next_vacant(g)
-    delta = shift(loss, g, i, new, log)
-    for t in range(near.shape[1]):
-        if g.size[new] == g.k:
-            return delta
-        j = near[i, t]
-        if g.size[g.label[j]] > g.k:
+    delta = 0.0
+    for t in range(-1, near.shape[1]):
+        j = i if t < 0 else near[i, t]
+        if size[new] < k < size[label[j]]:
             delta += shift(loss, g, j, new, log)
-    if g.size[new] == g.k:
-        return delta
-    take_back(loss, g, log)
-    return np.inf
+    if size[new] < k:
+        take_back(loss, g, log)
+        return np.inf
+    return delta
 
 
 @inner
 def dissolve(loss: Any, g: Groups, near: Indices, a: int, log: Indices) -> float:
     """Every record of group a joins the best near group with room; infinite if one finds none."""
+    x, w, summary, mass, member, size = g.x, g.w, g.summary, g.mass, g.member, g.size
+    label, most = g.label, 2 * g.k - 1
     log[log.size - 1] = 0
     delta = 0.0
-    while g.size[a] > 0:
-        i = g.member[a, g.size[a] - 1]
+    while size[a] > 0:
+        i = member[a, size[a] - 1]
         best, where, last = np.inf, -1, -1
         for t in range(near.shape[1]):
-            b = g.label[near[i, t]]
-            if b != a and b != last and g.size[b] < 2 * g.k - 1:
-                cost = entering(loss, g.x, g.w, g.summary, g.mass, g.member, g.size, b, i)
+            b = label[near[i, t]]
+            if b != a and b != last and size[b] < most:
+                cost = entering(loss, x, w, summary, mass, member, size, b, i)
                 if cost < best:
                     best, where = cost, b
                 last = b
@@ -92,54 +94,59 @@ def dissolve(loss: Any, g: Groups, near: Indices, a: int, log: Indices) -> float
 
 
 @inner
-def resplit(
-    loss: Any, g: Groups, a: int, b: int, rng: NDArray[np.uint64], log: Indices, pool: Indices, lean: NDArray[np.float64]
-) -> float:
-    """Merge two groups and split them anew: along the line between two far members, then by the best swaps."""
-    log[log.size - 1] = 0
-    total = g.size[a] + g.size[b]
-    for s in range(g.size[a]):
-        pool[s] = g.member[a, s]
-    for s in range(g.size[b]):
-        pool[g.size[a] + s] = g.member[b, s]
+def line_up(loss: Any, g: Groups, a: int, b: int, rng: NDArray[np.uint64], pool: Indices, lean: Floats) -> int:
+    """The records of two groups along the line between two far ones; gives their number."""
+    x, member, size = g.x, g.member, g.size
+    total = size[a] + size[b]
+    for s in range(total):
+        pool[s] = member[a, s] if s < size[a] else member[b, s - size[a]]
     one = pool[below(rng, total)]
     other, far = one, -1.0
     for s in range(total):
-        gap = apart(loss, g.x, pool[s], one)
-        if gap > far:
-            other, far = pool[s], gap
+        lean[s] = apart(loss, x, pool[s], one)
+        if lean[s] > far:
+            other, far = pool[s], lean[s]
     for s in range(total):  # insertion sort: the pool is small
-        i = pool[s]
-        value = apart(loss, g.x, i, one) - apart(loss, g.x, i, other)
+        i, value = pool[s], lean[s] - apart(loss, x, pool[s], other)
         t = s
         while t > 0 and lean[t - 1] > value:
             lean[t], pool[t] = lean[t - 1], pool[t - 1]
             t -= 1
         lean[t], pool[t] = value, i
+    return total
+
+
+@inner
+def resplit(
+    loss: Any, g: Groups, a: int, b: int, rng: NDArray[np.uint64], log: Indices, pool: Indices, lean: Floats
+) -> float:
+    """Merge two groups and split them anew: along the line between two far members, then by the best swaps."""
+    x, w, summary, mass, member, size, label = g.x, g.w, g.summary, g.mass, g.member, g.size, g.label
+    log[log.size - 1] = 0
+    total = line_up(loss, g, a, b, rng, pool, lean)
     least = max(g.k, total - 2 * g.k + 1)
     cut = least + below(rng, min(2 * g.k - 1, total - g.k) - least + 1)
     delta = 0.0
-    # One from each side in turn, so that neither group grows by more than one on the way.
-    s, t = 0, cut
-    while s < cut or t < total:
-        while s < cut and g.label[pool[s]] == a:
+    s, t, turn = 0, cut, 0
+    while True:
+        while s < cut and label[pool[s]] == a:
             s += 1
-        while t < total and g.label[pool[t]] == b:
+        while t < total and label[pool[t]] == b:
             t += 1
-        if t < total:
-            delta += shift(loss, g, pool[t], b, log)
-        if s < cut:
-            delta += shift(loss, g, pool[s], a, log)
+        if s == cut and t == total:
+            break
+        # One from each side in turn, so that neither group grows by more than one on the way.
+        turn = 1 if t < total and (turn == 0 or s == cut) else 0
+        delta += shift(loss, g, pool[t] if turn == 1 else pool[s], b if turn == 1 else a, log)
     for _ in range(4):
         best, i, j = 0.0, -1, -1
-        for s in range(g.size[a]):
-            for t in range(g.size[b]):
-                trial = swapping(
-                    loss, g.x, g.w, g.summary, g.mass, g.member, g.size, a, g.member[a, s], b, g.member[b, t]
-                )
+        for s in range(size[a]):
+            for t in range(size[b]):
+                trial = swapping(loss, x, w, summary, mass, member, size, a, member[a, s], b, member[b, t])
                 if trial < best:
-                    best, i, j = trial, g.member[a, s], g.member[b, t]
+                    best, i, j = trial, member[a, s], member[b, t]
         if i < 0:
             break
-        delta += shift(loss, g, i, b, log) + shift(loss, g, j, a, log)
+        for turn in range(2):
+            delta += shift(loss, g, i if turn == 0 else j, b if turn == 0 else a, log)
     return delta

@@ -45,10 +45,12 @@ def run_chains(
     space: Space, chains: Sequence[Chain], control: Control, what: str, after_piece: Callable[[], None] = lambda: None
 ) -> None:
     """Anneal all chains to their end and to a local optimum, or until the control stops them."""
-    control.run([lambda c=chain: _run_chain(space, c, control, what, after_piece) for chain in chains])
+    control.run([lambda c=chain: anneal_chain(space, c, control, what, after_piece) for chain in chains])
 
 
-def _run_chain(space: Space, chain: Chain, control: Control, what: str, after_piece: Callable[[], None]) -> None:
+def anneal_chain(
+    space: Space, chain: Chain, control: Control, what: str, after_piece: Callable[[], None] = lambda: None
+) -> None:
     """Anneal in pieces; the last fifth of the way leaves its partitions in `seen`."""
     if chain.finished:
         return

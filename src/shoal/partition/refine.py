@@ -25,7 +25,7 @@ from shoal.partition.space import Space, check_start, survey, without_oversized
 
 Floats = NDArray[np.float64]
 
-ROUNDS = 100  # proposals a record between two looks at the gain
+ROUNDS = 30  # proposals a record between two looks at the gain
 FROZEN = 1e-12  # a temperature at which nothing that costs is accepted
 PIECE = 1_000_000  # proposals between two looks at the clock: about 0.2 s
 
@@ -67,7 +67,7 @@ def refine(
 def descend(space: Space, g: Groups, seed: int, control: Control) -> None:
     """Take the state down: random moves of all kinds that do not cost, while they pay; then sweeps until none does."""
     word = np.array([seed], dtype=np.uint64)
-    loss, before = np.inf, np.nan
+    loss = before = np.nan
     while not before - loss <= 1e-5 * before and not control.stopped:
         before = loss
         for first, last in runs(ROUNDS * space.n, PIECE):
