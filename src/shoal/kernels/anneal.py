@@ -51,7 +51,7 @@ def rotate(loss: Any, g: Groups, near: Indices, i: int, b: int, limit: float, rn
     m = member[b, np.int64(((r >> _S32) * np.uint64(size[b])) >> _S32)]
     u = np.float64(r & _LOW16) * _SHARE
     c = g.label[near[m, np.int64(u * u * near.shape[1])]]
-    if c == a or c == b:
+    if c == a or c == b:  # noqa: SIM109
         return
     o = -1
     delta = replacing(loss, x, w, summary, mass, member, size, b, m, i)
@@ -103,7 +103,7 @@ def anneal(
         if step & 255 == 0:
             temperature = hot * (cold / hot) ** (step / proposals)
         r = draw(rng)
-        i = np.int64(((r >> _S32) * n) >> _S32)
+        i = int(((r >> _S32) * n) >> _S32)
         u = np.float64(r & _LOW16) * _SHARE
         a, b = label[i], label[near[i, np.int64(u * u * width)]]  # the nearest are the likeliest
         if a == b:

@@ -53,7 +53,7 @@ def inner(function: F) -> F:
 
 def fused(function: F) -> F:
     """Put a function's body into its callers, for loops so short that a call would cost more than the work."""
-    compiled: F = numba.njit(inline="always", **_FLAGS)(function)
+    compiled: F = numba.njit(inline="always", **FLAGS)(function)
     return compiled
 
 

@@ -94,7 +94,7 @@ def transfer(loss: Any, g: Groups, i: int, b: int) -> None:
 @inner
 def next_vacant(g: Groups) -> int:
     """The number that a new group must take."""
-    return g.vacant[g.vacant[g.vacant.size - 1] - 1]
+    return int(g.vacant[g.vacant[g.vacant.size - 1] - 1])
 
 
 @inner

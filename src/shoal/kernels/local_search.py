@@ -1,6 +1,6 @@
 """Local search: every record tries every near group, and the best that lowers the loss is done, until nothing does.
 
-    sweep: for each record i: over its near groups b, relocate i to b | swap i with a member of b
+sweep: for each record i: over its near groups b, relocate i to b | swap i with a member of b
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def best_step(loss: Any, g: Groups, near: Indices, i: int, least: float) -> bool
     best, to, partner, last = -least, -1, -1, -1
     for t in range(near.shape[1]):
         b = label[near[i, t]]
-        if b == a or b == last:
+        if b == a or b == last:  # noqa: SIM109
             continue
         last = b
         if size[a] > k and size[b] < 2 * k - 1:

@@ -113,7 +113,7 @@ def line_up(loss: Any, g: Groups, a: int, b: int, rng: NDArray[np.uint64], pool:
             lean[t], pool[t] = lean[t - 1], pool[t - 1]
             t -= 1
         lean[t], pool[t] = value, i
-    return total
+    return int(total)
 
 
 @inner

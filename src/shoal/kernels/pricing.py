@@ -30,10 +30,10 @@ WIDEST = 600  # candidates around one record; more are not searched but bounded
 
 
 class Found(NamedTuple):
-    """Groups that were found: a row of records each, padded with -1; how many, in `count`."""
+    """Groups that were found: a row of records each, padded with -1; how many, in `filled`."""
 
     rows: Indices
-    count: NDArray[np.int64]
+    filled: NDArray[np.int64]
 
 
 FOUND = numba.typeof(Found(np.zeros((1, 1), dtype=np.int32), np.zeros(1, dtype=np.int64)))
@@ -196,10 +196,10 @@ def price(
             if s >= k:
                 cost = p_new / s - d_new
                 if cost < (best * s if cheapest else limit):
-                    if found.count[0] < found.rows.shape[0]:
+                    if found.filled[0] < found.rows.shape[0]:
                         for c in range(top):
-                            found.rows[found.count[0], c] = chosen[c] if c < s else -1
-                        found.count[0] += 1
+                            found.rows[found.filled[0], c] = chosen[c] if c < s else -1
+                        found.filled[0] += 1
                     elif not cheapest:
                         return -1
                     if cheapest:

@@ -25,7 +25,7 @@ def draw(state: NDArray[np.uint64]) -> np.uint64:
     z = state[0]
     z = (z ^ (z >> _S30)) * _MIX1
     z = (z ^ (z >> _S27)) * _MIX2
-    return z ^ (z >> _S31)
+    return np.uint64(z ^ (z >> _S31))
 
 
 @inner
@@ -37,4 +37,4 @@ def uniform(state: NDArray[np.uint64]) -> float:
 @inner
 def below(state: NDArray[np.uint64], bound: int) -> int:
     """A whole number in 0 .. bound - 1, for a bound far below 2 ** 32."""
-    return np.int64(((draw(state) >> _S32) * np.uint64(bound)) >> _S32)
+    return int(((draw(state) >> _S32) * np.uint64(bound)) >> _S32)

@@ -70,7 +70,7 @@ def _leaving(
 ) -> float:
     if size[a] == 1:
         return 0.0
-    return -w[i] * mass[a] / (mass[a] - w[i]) * squared(x, i, summary, a)
+    return float(-w[i] * mass[a] / (mass[a] - w[i]) * squared(x, i, summary, a))
 
 
 @implement(entering, Squares)
@@ -79,7 +79,7 @@ def _entering(
 ) -> float:
     if size[b] == 0:
         return 0.0
-    return w[i] * mass[b] / (mass[b] + w[i]) * squared(x, i, summary, b)
+    return float(w[i] * mass[b] / (mass[b] + w[i]) * squared(x, i, summary, b))
 
 
 @implement(replacing, Squares)
@@ -102,12 +102,12 @@ def _replacing(
         r1 += d1 * d1
     own, other, between = p0 + p1, q0 + q1, r0 + r1
     if w[i] == w[j]:
-        return w[i] * (other - own) - w[i] * w[i] * between / mass[a]
+        return float(w[i] * (other - own) - w[i] * w[i] * between / mass[a])
     rest = mass[a] - w[i]
     # |x_j - c'|^2 for the centroid c' of the others, by the rule of cosines.
     lean = w[i] / rest
     distance = other + lean * (other + own - between) + lean * lean * own
-    return w[j] * rest / (rest + w[j]) * distance - w[i] * mass[a] / rest * own
+    return float(w[j] * rest / (rest + w[j]) * distance - w[i] * mass[a] / rest * own)
 
 
 @implement(swapping, Squares)
@@ -143,7 +143,7 @@ def _swapping(
         q2 += d2 * d2
         q3 += d3 * d3
     across, between = (p0 + p1) + (p2 + p3), (q0 + q1) + (q2 + q3)
-    return -w[i] * (2.0 * across + w[i] * between * (1.0 / mass[a] + 1.0 / mass[b]))
+    return float(-w[i] * (2.0 * across + w[i] * between * (1.0 / mass[a] + 1.0 / mass[b])))
 
 
 @implement(summarize, Squares)

@@ -1,7 +1,7 @@
 """Simulated annealing from MDAV's groups: several chains, the best of them (Kirkpatrick et al. 1983; spec/5).
 
-    start: MDAV;  chains: 1 (quick), 2 (standard), 4 (thorough), together the effort's proposals
-    each: cool from 0.25 to 0.03 of the local scale, then local search;  the chain with the least loss wins
+start: MDAV;  chains: 1 (quick), 2 (standard), 4 (thorough), together the effort's proposals
+each: cool from 0.25 to 0.03 of the local scale, then local search;  the chain with the least loss wins
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def anneal(
     run_chains(space, chains, control, "annealing", lambda: store.save(chains))
     store.save(chains, now=True)
     best = min(range(len(chains)), key=lambda c: (chains[c].loss, c))
-    found = KPartition(chains[best].labels)
+    found = KPartition(chains[best].labels.astype(np.int64))
     after = found.sse(values, weights)
     if after > before:
         found, after = first, before

@@ -1,8 +1,8 @@
 """The default method, by the size of the file: the least loss that the effort can buy.
 
-    one column without weights: the optimum
-    up to 20,000 records: annealing (quick), memetic search (standard, thorough)
-    beyond: annealing in blocks
+one column without weights: the optimum
+up to 20,000 records: annealing (quick), memetic search (standard, thorough)
+beyond: annealing in blocks
 """
 
 from __future__ import annotations

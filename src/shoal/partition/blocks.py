@@ -11,6 +11,7 @@ grow linearly with n.
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ def blocks(
     facts: dict[str, Any] = {"stages": stages, "effort": effort}
     if control.stopped:
         facts["stopped"] = True
-    return KPartition(run.labels, facts)
+    return KPartition(run.labels.astype(np.int64), facts)
 
 
 def _stage(name: str, before: float, after: float, clock: float) -> dict[str, Any]:
@@ -93,14 +94,14 @@ class _Blocks:
         rng = np.array([random_word(self.seed, 0)], dtype=np.uint64)
         starts = cut(padded(self.values), order, self.size, rng)
         parts = np.split(order, starts[1:-1])
-        found = self.control.run([lambda r=rows: self._mdav(r) for rows in parts])
+        found = self.control.run([partial(self._mdav, rows) for rows in parts])
         self._write(parts, found)
         self.loss = float(sum(loss for _, loss in found))
         return self.loss
 
     def anneal(self, number: int, hot: float, proposals_a_record: float) -> float:
         """One pass over blocks of whole groups."""
-        whole = KPartition(self.labels)
+        whole = KPartition(self.labels.astype(np.int64))
         centroids = padded(whole.centroids(self.values, self.weights))
         order = np.arange(whole.groups, dtype=np.int32)
         rng = np.array([random_word(self.seed, 1, number)], dtype=np.uint64)
@@ -115,7 +116,7 @@ class _Blocks:
         del centroids, by_group
         found = self.control.run(
             [
-                lambda r=rows, b=block: self._anneal(r, random_word(self.seed, 2, number, b), hot, proposals_a_record)
+                partial(self._anneal, rows, random_word(self.seed, 2, number, block), hot, proposals_a_record)
                 for block, rows in enumerate(parts)
             ]
         )

@@ -13,6 +13,7 @@ open, and a margin for rounding is taken off. `proved` is said only if the bound
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -142,9 +143,9 @@ class _Bound:
             if not control.stopped:
                 price(self.x, prices, self.near, self.k, 0.0, True, NODES, first, last, lowest, found)
                 control.advance(0.0)
-            return [row[row >= 0] for row in found.rows[: found.count[0]]]
+            return [row[row >= 0] for row in found.rows[: found.filled[0]]]
 
-        parts = control.run([lambda r=run: piece(*r) for run in runs(self.n, 20)])
+        parts = control.run([partial(piece, *run) for run in runs(self.n, 20)])
         return None if control.stopped else lowest, [row for part in parts for row in part]
 
     def close(self, control: Control, until: float) -> None:
@@ -170,11 +171,12 @@ class _Bound:
         allowed = (self._sse - self.bound) * (1 + 1e-6) + 1e-9 * self._sse
         found = Found(np.empty((MOST_COLUMNS, 2 * self.k - 1), dtype=np.int32), np.zeros(1, dtype=np.int64))
         lowest = np.zeros(self.n)
+        assert self.duals is not None
         for first, last in runs(self.n, 20):
             cut = price(self.x, self.duals, self.near, self.k, allowed, False, 20_000_000, first, last, lowest, found)
             if cut != 0 or not control.advance(0.0, self._sse, "groups that fit in the gap"):
                 return None
-        return [row[row >= 0] for row in found.rows[: found.count[0]]]
+        return [row[row >= 0] for row in found.rows[: found.filled[0]]]
 
     def _group_costs(self) -> list[float]:
         own = Pool(self.values)

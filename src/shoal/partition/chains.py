@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +46,7 @@ def run_chains(
     space: Space, chains: Sequence[Chain], control: Control, what: str, after_piece: Callable[[], None] = lambda: None
 ) -> None:
     """Anneal all chains to their end and to a local optimum, or until the control stops them."""
-    control.run([lambda c=chain: anneal_chain(space, c, control, what, after_piece) for chain in chains])
+    control.run([partial(anneal_chain, space, chain, control, what, after_piece) for chain in chains])
 
 
 def anneal_chain(

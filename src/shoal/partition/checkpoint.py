@@ -41,9 +41,7 @@ class Checkpoint:
             digest.update(b"" if weights is None else np.ascontiguousarray(weights).tobytes())
             self._fingerprint = digest.hexdigest()
 
-    def save(
-        self, chains: Sequence[Chain], *, stage: int = 0, kept: Sequence[Indices] = (), now: bool = False
-    ) -> None:
+    def save(self, chains: Sequence[Chain], *, stage: int = 0, kept: Sequence[Indices] = (), now: bool = False) -> None:
         """Write the state, unless it was written a moment ago."""
         if self.path is None or not (now or time.monotonic() - self._last > EVERY):
             return

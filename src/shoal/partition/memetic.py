@@ -12,6 +12,7 @@ of all groups met by set partitioning: the modern answer to what Solanas et al. 
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from shoal.partition.chains import Chain, random_word, run_chains
 from shoal.partition.checkpoint import Checkpoint
 from shoal.partition.effort import EFFORTS, proposals
 from shoal.partition.mdav import mdav
-from shoal.partition.partition import KPartition, total_squares
+from shoal.partition.partition import KPartition, by_first_record, total_squares
 from shoal.partition.set_partition import Master, Pool
 from shoal.partition.space import Space, survey, without_oversized
 
@@ -62,14 +63,16 @@ def memetic(
         return first
     space = survey(values, k, weights, seed=seed, threads=threads)
     sst = total_squares(values, weights)
-    run = _Run(values, weights, space, seed, effort, Checkpoint(checkpoint, values, weights, k, ("memetic", effort, seed)))
+    run = _Run(
+        values, weights, space, seed, effort, Checkpoint(checkpoint, values, weights, k, ("memetic", effort, seed))
+    )
     run.note("mdav", sst, before, time.process_time() - clock)
     run.control = Control(threads=threads, progress=progress, total=proposals(space.n, effort), seconds=seconds)
     run.go(first, resume)
     facts: dict[str, Any] = {"stages": run.stages, "effort": effort}
     if run.control.stopped:
         facts["stopped"] = True
-    return KPartition(run.best, facts)
+    return KPartition(run.best.astype(np.int64), facts)
 
 
 class _Run:
@@ -107,13 +110,12 @@ class _Run:
                 chains = [self.chain(stage, c, first) for c in range(self.children if stage else self.parents)]
             self.control.done += sum(chain.done for chain in chains)
             self.store.save(chains, stage=stage, kept=self.kept)
-            at = stage
             run_chains(
                 self.space,
                 chains,
                 self.control,
                 f"generation {stage}" if stage else "parents",
-                lambda c=chains, s=at: self.store.save(c, stage=s, kept=self.kept),
+                partial(self.store.save, chains, stage=stage, kept=self.kept),
             )
             if self.control.stopped:
                 self.store.save(chains, stage=stage, kept=self.kept, now=True)
@@ -139,10 +141,11 @@ class _Run:
 
     def admit(self, labels: Indices) -> None:
         """Take a partition into the population and its groups into the pool."""
-        loss = self.space.state(KPartition(labels).labels)[1]
-        if any(loss == known for known in self.losses):
+        labels = by_first_record(labels).astype(np.int32)
+        loss = self.space.state(labels)[1]
+        if loss in self.losses:
             return
-        self.population.append(KPartition(labels).labels.astype(np.int32))
+        self.population.append(labels)
         self.losses.append(loss)
         self.kept.append(self.population[-1])
         if len(self.pool.groups) < MOST_COLUMNS:
@@ -157,7 +160,9 @@ class _Run:
         master = Master(self.pool, self.space.n)
         [(labels, _)] = self.control.run([lambda: master.best(self.best, nodes=NODES, seconds=60.0)])
         self.admit(labels.astype(np.int32))
-        self.note(f"set partitioning of {len(self.pool.groups)} groups", before, min(self.losses), time.process_time() - clock)
+        self.note(
+            f"set partitioning of {len(self.pool.groups)} groups", before, min(self.losses), time.process_time() - clock
+        )
 
     def note(self, name: str, before: float, after: float, cpu: float) -> None:
         self.stages.append({"name": name, "loss_before": before, "loss_after": after, "cpu_seconds": cpu})

@@ -1,7 +1,7 @@
 """Neighbour lists in near-linear time: exact for small files, random projection trees for large ones.
 
-    up to 6,000 records: all pairs
-    beyond: four trees, all pairs within their leaves, then the neighbours of neighbours
+up to 6,000 records: all pairs
+beyond: four trees, all pairs within their leaves, then the neighbours of neighbours
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def refine(
     control = Control(threads=threads, progress=progress)
     g, _ = space.state(whole.labels)
     control.run([lambda: descend(space, g, seed, control)])
-    found = KPartition(g.label)
+    found = KPartition(g.label.astype(np.int64))
     sse_before, after = partition.sse(values, weights), found.sse(values, weights)
     if after > sse_before:
         found, after = partition, sse_before

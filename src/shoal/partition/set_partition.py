@@ -93,7 +93,7 @@ class Master:
         return self._solver.getInfo().objective_function_value, np.array(self._solver.getSolution().row_dual)
 
     def best(self, known: NDArray[Any], *, nodes: int, seconds: float | None = None) -> tuple[Ints, bool]:
-        """The best partition of columns, from a known one (its groups are in the pool), and whether it is proved best."""
+        """The best partition of columns, from a known one (its groups are in the pool), and whether it is proved."""
         self._grow()
         solver, m = self._solver, self._held
         index = {g.tobytes(): c for c, g in enumerate(self._pool.groups)}
@@ -101,9 +101,7 @@ class Master:
         order = np.argsort(known, kind="stable")
         for rows in np.split(order, np.flatnonzero(np.diff(known[order])) + 1):
             start[index[rows.astype(np.int32).tobytes()]] = 1.0
-        solver.changeColsIntegrality(
-            m, np.arange(m, dtype=np.int32), np.array([highspy.HighsVarType.kInteger] * m)
-        )
+        solver.changeColsIntegrality(m, np.arange(m, dtype=np.int32), np.array([highspy.HighsVarType.kInteger] * m))
         options = (("mip_max_nodes", nodes), ("mip_rel_gap", 0.0), ("mip_abs_gap", 0.0))
         for name, value in options:
             solver.setOptionValue(name, value)

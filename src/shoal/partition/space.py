@@ -43,7 +43,9 @@ class Space:
         return g, float(start(self.loss, g))
 
 
-def survey(values: Floats, k: int, weights: Floats | None = None, *, seed: int = 0, threads: int | None = None) -> Space:
+def survey(
+    values: Floats, k: int, weights: Floats | None = None, *, seed: int = 0, threads: int | None = None
+) -> Space:
     """Pad the rows, find the neighbours, and take the local scale: the distance to the k-th neighbour."""
     x = padded(as_rows(values))
     w = as_weights(weights, x.shape[0])
@@ -74,5 +76,7 @@ def without_oversized(values: Floats, k: int, partition: KPartition, weights: Fl
 def check_start(partition: KPartition, n: int) -> KPartition:
     """The partition, if it is one of these records."""
     if partition.n != n:
-        raise UsageError(f"the partition is of {partition.n} records, the values have {n}: give the partition's own values")
+        raise UsageError(
+            f"the partition is of {partition.n} records, the values have {n}: give the partition's own values"
+        )
     return partition
