@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import _thread
+import os
+import signal
 from itertools import pairwise
 
 import numpy as np
@@ -148,7 +149,7 @@ def test_ctrl_c_returns_the_best_so_far():
     def press(done, total, best=None, what=""):
         calls.append(done)
         if len(calls) == 2:
-            _thread.interrupt_main()
+            os.kill(os.getpid(), signal.SIGINT)
 
     found = anneal(values, 3, effort="thorough", progress=press)
     assert found.facts["stopped"]

@@ -27,12 +27,14 @@ class Control:
         progress: Progress | None = None,
         total: float = 1.0,
         seconds: float | None = None,
+        unit: float = 1.0,
     ) -> None:
         self.threads = max(1, threads or 1)
         self.total = total
         self.done = 0.0
         self.best: float | None = None
         self.stopped = False
+        self._unit = unit  # what a loss is multiplied by before it is shown
         self._progress = progress or silent
         self._deadline = None if seconds is None else time.monotonic() + seconds
         self._lock = threading.Lock()
@@ -41,8 +43,8 @@ class Control:
         """Note that work was done; says whether to go on."""
         with self._lock:
             self.done += work
-            if best is not None and (self.best is None or best < self.best):
-                self.best = best
+            if best is not None and (self.best is None or best * self._unit < self.best):
+                self.best = best * self._unit
             self._progress(min(self.done, self.total), self.total, self.best, what)
             if self._deadline is not None and time.monotonic() > self._deadline:
                 self.stopped = True
@@ -54,8 +56,8 @@ class Control:
             futures = [pool.submit(piece) for piece in pieces]
             while True:
                 try:
-                    wait(futures)
-                    break
+                    if not wait(futures, timeout=0.2).not_done:
+                        break
                 except KeyboardInterrupt:
                     self.stopped = True
         return [future.result() for future in futures]

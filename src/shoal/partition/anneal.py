@@ -59,7 +59,8 @@ def anneal(
     store = Checkpoint(checkpoint, values, weights, k, ("anneal", effort, seed))
     if resume:
         chains = store.load()[0]
-    control = Control(threads=threads, progress=progress, total=work, seconds=seconds)
+    sst = total_squares(values, weights)
+    control = Control(threads=threads, progress=progress, total=work, seconds=seconds, unit=100.0 / sst)
     control.done = float(sum(chain.done for chain in chains))
     run_chains(space, chains, control, "annealing", lambda: store.save(chains))
     store.save(chains, now=True)
@@ -68,7 +69,6 @@ def anneal(
     after = found.sse(values, weights)
     if after > before:
         found, after = first, before
-    sst = total_squares(values, weights)
     facts: dict[str, Any] = {
         "stages": [
             {"name": "mdav", "loss_before": sst, "loss_after": before, "cpu_seconds": start_cpu},

@@ -22,7 +22,7 @@ from shoal.evolve.control import Control
 from shoal.evolve.progress import Progress
 from shoal.kernels.groups import padded
 from shoal.kernels.trees import cut
-from shoal.partition.chains import HOT, Chain, anneal_chain, random_word
+from shoal.partition.chains import HOT, STEP, Chain, anneal_chain, random_word
 from shoal.partition.effort import EFFORTS, proposals
 from shoal.partition.inputs import as_rows, as_weights
 from shoal.partition.mdav import mdav
@@ -59,9 +59,10 @@ def blocks(
     check_k(k, n)
     check_choice("effort", effort, EFFORTS)
     work = proposals(n, effort)
-    control = Control(threads=threads, progress=progress, total=work, seconds=seconds)
-    run = _Blocks(values, as_weights(weights, n), k, seed, control)
     before = total_squares(values, weights)
+    unit = 100.0 / before if before > 0 else 1.0
+    control = Control(threads=threads, progress=progress, total=work, seconds=seconds, unit=unit)
+    run = _Blocks(values, as_weights(weights, n), k, seed, control)
     loss = run.start()
     stages: list[dict[str, Any]] = [_stage("mdav in blocks", before, loss, clock)]
     for number, (hot, share) in enumerate(PASSES[effort]):
@@ -134,10 +135,12 @@ class _Blocks:
         before = space.state(labels)[1]
         chain = Chain(labels.astype(np.int32), word, int(rows.size * proposals_a_record), hot)
         if not self.control.stopped:
-            anneal_chain(space, chain, self.control, "annealing in blocks")
+            anneal_chain(space, chain, self.control, "annealing in blocks", whole=False)
         if not chain.loss < before:
             return labels.astype(np.int32), before
-        self.loss += chain.loss - before
+        with STEP:
+            self.loss += chain.loss - before
+        self.control.advance(0.0, self.loss, "annealing in blocks")
         return chain.labels, chain.loss
 
     def _write(self, parts: list[Indices], found: list[tuple[Indices, float]]) -> None:

@@ -25,7 +25,7 @@ from shoal.evolve.progress import Progress
 from shoal.kernels.groups import padded
 from shoal.kernels.pricing import Found, price
 from shoal.partition.neighbours import EXACT_UP_TO, neighbour_lists, runs
-from shoal.partition.partition import KPartition
+from shoal.partition.partition import KPartition, total_squares
 from shoal.partition.set_partition import Master, Pool
 from shoal.partition.space import check_start, without_oversized
 
@@ -54,7 +54,8 @@ def prove(
     if n > EXACT_UP_TO:
         raise UsageError(f"a bound needs exact neighbours: at most {EXACT_UP_TO} records, not {n}")
     search = _Bound(values, k, without_oversized(values, k, partition), pool)
-    control = Control(threads=threads, progress=progress, seconds=seconds)
+    sst = total_squares(values)
+    control = Control(threads=threads, progress=progress, seconds=seconds, unit=100.0 / sst if sst > 0 else 1.0)
     until = np.inf if seconds is None else clock + seconds
     search.generate(control, until)
     if not control.stopped:

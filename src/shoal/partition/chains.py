@@ -6,6 +6,7 @@ a checkpoint: between two pieces of work the state is rebuilt from the labels al
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,6 +21,7 @@ from shoal.partition.space import Space
 
 Indices = NDArray[np.int32]
 
+STEP = threading.Lock()  # a chain steps and a checkpoint is taken one at a time
 HOT, COLD = 0.25, 0.03  # in units of each record's own scale; tried on data of many kinds, not taken from one file
 
 
@@ -50,9 +52,14 @@ def run_chains(
 
 
 def anneal_chain(
-    space: Space, chain: Chain, control: Control, what: str, after_piece: Callable[[], None] = lambda: None
+    space: Space,
+    chain: Chain,
+    control: Control,
+    what: str,
+    after_piece: Callable[[], None] = lambda: None,
+    whole: bool = True,
 ) -> None:
-    """Anneal in pieces; the last fifth of the way leaves its partitions in `seen`."""
+    """Anneal in pieces; the last fifth of the way leaves its partitions in `seen`. `whole`: the loss is the file's."""
     if chain.finished:
         return
     word = np.array([chain.word], dtype=np.uint64)
@@ -62,14 +69,16 @@ def anneal_chain(
         piece = min(PIECE, chain.proposals - chain.done)
         hot, cold = (chain.hot * (COLD / chain.hot) ** (s / chain.proposals) for s in (chain.done, chain.done + piece))
         loss = float(anneal_kernel(space.loss, g, space.near, space.heat, word, piece, hot, cold))
-        chain.labels, chain.word, chain.done, chain.loss = g.label, int(word[0]), chain.done + piece, loss
-        if chain.done > 0.8 * chain.proposals:
-            chain.seen.append(chain.labels)
-        go_on = control.advance(piece, loss, what)
+        with STEP:
+            chain.labels, chain.word, chain.done, chain.loss = g.label, int(word[0]), chain.done + piece, loss
+            if chain.done > 0.8 * chain.proposals:
+                chain.seen.append(chain.labels)
+        go_on = control.advance(piece, loss if whole else None, what)
         after_piece()
     if go_on:
         g, _ = space.state(chain.labels)
         descend(space, g, chain.word, control)
-        chain.labels, chain.loss = g.label, space.state(g.label)[1]
-        chain.finished = not control.stopped
+        loss = space.state(g.label)[1]
+        with STEP:
+            chain.labels, chain.loss, chain.finished = g.label, loss, not control.stopped
         after_piece()

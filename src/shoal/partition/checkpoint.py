@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import InputError, UsageError
-from shoal.partition.chains import Chain
+from shoal.partition.chains import STEP, Chain
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]
@@ -47,20 +47,21 @@ class Checkpoint:
             return
         with self._lock:
             self._last = time.monotonic()
-            arrays: dict[str, NDArray[np.generic]] = {
-                "fingerprint": np.array(self._fingerprint),
-                "stage": np.array(stage),
-                "kept": np.array(kept, dtype=np.int32),
-                "labels": np.array([c.labels for c in chains], dtype=np.int32),
-                "words": np.array([c.word for c in chains], dtype=np.uint64),
-                "proposals": np.array([c.proposals for c in chains]),
-                "hot": np.array([c.hot for c in chains]),
-                "done": np.array([c.done for c in chains]),
-                "loss": np.array([c.loss for c in chains]),
-                "finished": np.array([c.finished for c in chains]),
-                "seen_by": np.array([i for i, c in enumerate(chains) for _ in c.seen], dtype=np.int64),
-                "seen": np.array([labels for c in chains for labels in c.seen], dtype=np.int32),
-            }
+            with STEP:
+                arrays: dict[str, NDArray[np.generic]] = {
+                    "fingerprint": np.array(self._fingerprint),
+                    "stage": np.array(stage),
+                    "kept": np.array(kept, dtype=np.int32),
+                    "labels": np.array([c.labels for c in chains], dtype=np.int32),
+                    "words": np.array([c.word for c in chains], dtype=np.uint64),
+                    "proposals": np.array([c.proposals for c in chains]),
+                    "hot": np.array([c.hot for c in chains]),
+                    "done": np.array([c.done for c in chains]),
+                    "loss": np.array([c.loss for c in chains]),
+                    "finished": np.array([c.finished for c in chains]),
+                    "seen_by": np.array([i for i, c in enumerate(chains) for _ in c.seen], dtype=np.int64),
+                    "seen": np.array([labels for c in chains for labels in c.seen], dtype=np.int32),
+                }
             part = self.path.with_name(self.path.name + ".part")
             with part.open("wb") as out:
                 np.savez_compressed(out, **arrays)  # type: ignore[arg-type]

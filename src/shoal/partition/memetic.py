@@ -67,7 +67,8 @@ def memetic(
         values, weights, space, seed, effort, Checkpoint(checkpoint, values, weights, k, ("memetic", effort, seed))
     )
     run.note("mdav", sst, before, time.process_time() - clock)
-    run.control = Control(threads=threads, progress=progress, total=proposals(space.n, effort), seconds=seconds)
+    work = proposals(space.n, effort)
+    run.control = Control(threads=threads, progress=progress, total=work, seconds=seconds, unit=100.0 / sst)
     run.go(first, resume)
     facts: dict[str, Any] = {"stages": run.stages, "effort": effort}
     if run.control.stopped:
