@@ -23,7 +23,7 @@ from numba.core import event
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_FLAGS = {"nogil": True, "fastmath": False, "error_model": "numpy", "boundscheck": False}
+FLAGS = {"nogil": True, "fastmath": False, "error_model": "numpy", "boundscheck": False}
 
 
 def kernel(signature: str | list[str], *, parallel: bool = False) -> Callable[[F], F]:
@@ -35,7 +35,7 @@ def kernel(signature: str | list[str], *, parallel: bool = False) -> Callable[[F
         started = time.process_time()
         inside = _account.seconds
         try:
-            compiled: F = numba.njit(signature, cache=True, parallel=parallel, **_FLAGS)(function)
+            compiled: F = numba.njit(signature, cache=True, parallel=parallel, **FLAGS)(function)
         finally:
             numba.config.CACHE_DIR = before
         # Loading from the cache is no search either; it is booked with the compilation.
@@ -47,13 +47,13 @@ def kernel(signature: str | list[str], *, parallel: bool = False) -> Callable[[F
 
 def inner(function: F) -> F:
     """Compile a function that only kernels call; it becomes part of their code."""
-    compiled: F = numba.njit(inline="never", **_FLAGS)(function)
+    compiled: F = numba.njit(inline="never", **FLAGS)(function)
     return compiled
 
 
 def fused(function: F) -> F:
     """Put a function's body into its callers, for loops so short that a call would cost more than the work."""
-    compiled: F = numba.njit(inline="always", **_FLAGS)(function)
+    compiled: F = numba.njit(inline="always", **FLAGS)(function)
     return compiled
 
 

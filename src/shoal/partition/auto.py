@@ -1,23 +1,56 @@
-"""The default method: the optimum where it is quick to find, MDAV elsewhere."""
+"""The default method, by the size of the file: the least loss that the effort can buy.
+
+one column without weights: the optimum
+up to 20,000 records: annealing (quick), memetic search (standard, thorough)
+beyond: annealing in blocks
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.partition.mdav import mdav
+from shoal.errors import UsageError
+from shoal.evolve.progress import Progress
+from shoal.partition.anneal import anneal
+from shoal.partition.blocks import blocks
+from shoal.partition.memetic import memetic
 from shoal.partition.partition import KPartition
 from shoal.partition.univariate import univariate
 
 Floats = NDArray[np.float64]
 
+LARGE = 20_000
 
-def auto(values: Floats, k: int, *, weights: Floats | None = None, threads: int | None = None) -> KPartition:
-    """The optimum of a single column without weights, else MDAV's groups."""
-    if values.shape[1] == 1 and weights is None:
-        found, chosen = univariate(values, k), "univariate"
+
+def auto(
+    values: Floats,
+    k: int,
+    *,
+    weights: Floats | None = None,
+    seed: int = 0,
+    effort: str = "standard",
+    threads: int | None = None,
+    progress: Progress | None = None,
+    seconds: float | None = None,
+    checkpoint: Path | None = None,
+    resume: bool = False,
+) -> KPartition:
+    """The partition of the method that fits n, d and the effort; `facts` says which."""
+    name = "univariate" if values.shape[1] == 1 and weights is None else "blocks"
+    if name == "blocks" and len(values) <= LARGE:
+        name = "anneal" if effort == "quick" else "memetic"
+    if name in ("univariate", "blocks") and (checkpoint is not None or resume):
+        raise UsageError(f"{name}, the method for this file, keeps no checkpoint; leave --checkpoint and --resume out")
+    options = {"weights": weights, "seed": seed, "effort": effort, "threads": threads, "progress": progress}
+    if name == "univariate":
+        found = univariate(values, k)
+    elif name == "blocks":
+        found = blocks(values, k, seconds=seconds, **options)  # type: ignore[arg-type]
     else:
-        found, chosen = mdav(values, k, weights=weights, threads=threads), "mdav"
-    return replace(found, facts={**found.facts, "chosen": chosen})
+        method = anneal if name == "anneal" else memetic
+        found = method(values, k, seconds=seconds, checkpoint=checkpoint, resume=resume, **options)  # type: ignore[arg-type]
+    return replace(found, facts={**found.facts, "chosen": name})

@@ -1,0 +1,122 @@
+"""The loss of the searches beside MDAV's, with the CPU seconds of each: medians over seeds, one core.
+
+    python benchmarks/loss.py [--seeds 5] [--quick] [--large] [--bounds]
+
+Census and EIA come from the folder SHOAL_DATA; the large sets are made here. Compilation is not counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from shoal.data.scaling import scale
+from shoal.partition.auto import auto
+from shoal.partition.bounds import prove
+from shoal.partition.mdav import mdav
+from shoal.partition.partition import total_squares
+
+KS = (3, 4, 5, 10)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="only the quick effort")
+    parser.add_argument("--large", action="store_true", help="only the table of large files")
+    parser.add_argument("--bounds", action="store_true", help="only the certified bounds")
+    given = parser.parse_args()
+    auto(np.random.default_rng(0).normal(size=(50, 2)), 3)  # loads every kernel
+    if given.large:
+        large(given.quick)
+    elif given.bounds:
+        bounds()
+    else:
+        literature(given.seeds, ("quick",) if given.quick else ("quick", "standard", "thorough"))
+
+
+def literature(seeds: int, efforts: tuple[str, ...]) -> None:
+    """Census and EIA: information loss and CPU seconds by effort and k."""
+    print(f"{'':16}" + "".join(f"{f'k={k}':>18}" for k in KS))
+    for name, values in (("Census", census()), ("EIA", eia())):
+        sst = total_squares(values)
+        print(f"{name + ' MDAV':16}" + "".join(f"{100 * mdav(values, k).sse(values) / sst:12.4f}{'':6}" for k in KS))
+        for effort in efforts:
+            cells = []
+            for k in KS:
+                runs = [timed(auto, values, k, seed=s, effort=effort, threads=1) for s in range(seeds)]
+                losses = [100 * found.sse(values) / sst for found, _ in runs]
+                cells.append(f"{np.median(losses):10.4f}{np.median([cpu for _, cpu in runs]):6.1f} s")
+            print(f"{name + ' ' + effort:16}" + "".join(cells), flush=True)
+
+
+def bounds() -> None:
+    """Certified gaps of Census, and proofs for subsets of 200."""
+    values = census()
+    for k in (3, 4):
+        found = auto(values, k, effort="standard")
+        proved, cpu = timed(prove, values, k, found, seconds=90.0)
+        sst = total_squares(values)
+        facts = proved.facts
+        print(
+            f"Census k={k}: loss {100 * proved.sse(values) / sst:.4f}, bound {100 * facts['lower_bound'] / sst:.4f}, "
+            f"gap {facts['gap']:.3f} %, {cpu:.0f} s"
+        )
+    for seed in range(5):
+        part = scale(values[np.random.default_rng(seed).choice(len(values), 200, replace=False)])
+        found, first = timed(auto, part, 3, effort="quick", seed=seed)
+        proved, cpu = timed(prove, part, 3, found, seconds=60.0)
+        cpu += first
+        print(f"200 of Census, k=3, seed {seed}: proved {proved.facts['proved']}, {cpu:.1f} s", flush=True)
+
+
+def large(quick: bool) -> None:
+    """Made files of 100,000 to 5,000,000 records: CPU seconds and loss against exact MDAV's."""
+    sizes = (100_000,) if quick else (100_000, 1_000_000, 5_000_000)
+    heads = f"{'loss':>10}{'CPU s':>9}{'us a record':>13}{'MDAV':>10}{'CPU s':>9}"
+    print(f"{'k = 5, d = 10':28}{'n':>10}{'effort':>10}{heads}")
+    for kind in ("normal", "50 normals"):
+        for n in sizes:
+            values = made(kind, n)
+            sst = total_squares(values)
+            base = f"{'not run':>10}"
+            if n <= 1_000_000:
+                found, cpu = timed(mdav, values, 5)
+                base = f"{100 * found.sse(values) / sst:10.4f}{cpu:9.1f}"
+            for effort in ("quick", "standard"):
+                found, cpu = timed(auto, values, 5, effort=effort, threads=2)
+                loss = 100 * found.check(5).sse(values) / sst
+                print(f"{kind:28}{n:10}{effort:>10}{loss:10.4f}{cpu:9.1f}{1e6 * cpu / n:13.1f}{base}", flush=True)
+
+
+def made(kind: str, n: int) -> np.ndarray:
+    rng = np.random.default_rng(7)
+    values = rng.normal(size=(n, 10))
+    if kind == "50 normals":
+        values += rng.normal(scale=4.0, size=(50, 10))[rng.integers(50, size=n)]
+    return scale(values)
+
+
+def timed(function, *args, **options):
+    started = time.process_time()
+    found = function(*args, **options)
+    return found, time.process_time() - started
+
+
+def census() -> np.ndarray:
+    return scale(pl.read_csv(Path(os.environ["SHOAL_DATA"]) / "census.csv").to_numpy().astype(float))
+
+
+def eia() -> np.ndarray:
+    table = pl.read_csv(Path(os.environ["SHOAL_DATA"]) / "eia.csv", infer_schema_length=None)
+    names = ["UTILITYID", *table.columns[table.columns.index("RESREVENUE") : table.columns.index("TOTSALES") + 1]]
+    return scale(table.select(names).to_numpy().astype(float))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""The state of a partition during a search: who is where, and each group's summary.
+
+`member[g, :size[g]]` are the records of group g, `place[i]` is i's column there, and `vacant` is a
+stack of unused group numbers (its height in the last cell). A record moves in O(d).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.kernels.compiling import inner, kernel
+from shoal.kernels.losses import note_entering, note_leaving, summarize
+from shoal.kernels.squares import Squares
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int32]
+
+
+class Groups(NamedTuple):
+    """The arrays of a partition under search; groups have k to 2k - 1 records between moves."""
+
+    x: Floats
+    w: Floats
+    summary: Floats
+    mass: Floats
+    label: Indices
+    place: Indices
+    size: Indices
+    member: Indices
+    vacant: Indices
+    k: int
+
+
+def empty_groups(x: Floats, w: Floats, k: int, width: int | None = None) -> Groups:
+    """Room for every partition of the rows of x into groups of k to 2k - 1."""
+    n = x.shape[0]
+    most = max(1, n // k) + 1  # one more than can exist: a move may open a group before it closes another
+    return Groups(
+        x=x,
+        w=w,
+        summary=np.zeros((most, x.shape[1] if width is None else width)),
+        mass=np.zeros(most),
+        label=np.zeros(n, dtype=np.int32),
+        place=np.zeros(n, dtype=np.int32),
+        size=np.zeros(most, dtype=np.int32),
+        member=np.zeros((most, 2 * k), dtype=np.int32),  # one place to spare: a swap is two transfers
+        vacant=np.zeros(most + 1, dtype=np.int32),
+        k=k,
+    )
+
+
+def padded(values: Floats) -> Floats:
+    """The rows with zero columns added, up to a multiple of four: what the four-lane loops expect."""
+    n, d = values.shape
+    x = np.zeros((n, -(-d // 4) * 4))
+    x[:, :d] = values
+    return x
+
+
+_sample = empty_groups(np.zeros((4, 4)), np.ones(4), 2)
+GROUPS = numba.typeof(_sample)
+SQUARES = numba.typeof(Squares())
+
+
+@inner
+def transfer(loss: Any, g: Groups, i: int, b: int) -> None:
+    """Move record i to group b. An empty b must be the next vacant number; a group left empty becomes it."""
+    x, w, summary, mass, member, size = g.x, g.w, g.summary, g.mass, g.member, g.size
+    label, place, vacant = g.label, g.place, g.vacant
+    a = label[i]
+    note_leaving(loss, x, w, summary, mass, member, size, a, i)
+    last = size[a] - 1
+    mover = member[a, last]
+    member[a, place[i]] = mover
+    place[mover] = place[i]
+    size[a] = last
+    note_entering(loss, x, w, summary, mass, member, size, b, i)
+    top = vacant.size - 1
+    if size[b] == 0:
+        vacant[top] -= 1
+    if last == 0:
+        vacant[vacant[top]] = a
+        vacant[top] += 1
+    member[b, size[b]] = i
+    place[i] = size[b]
+    size[b] += 1
+    label[i] = b
+
+
+@inner
+def next_vacant(g: Groups) -> int:
+    """The number that a new group must take."""
+    return int(g.vacant[g.vacant[g.vacant.size - 1] - 1])
+
+
+@inner
+def refresh(loss: Any, g: Groups) -> float:
+    """Compute every group's summary anew, so that rounding cannot pile up; gives the cost."""
+    cost = 0.0
+    for a in range(g.size.size):
+        if g.size[a] > 0:
+            cost += summarize(loss, g.x, g.w, g.summary, g.mass, g.member, g.size, a)
+    return cost
+
+
+@inner
+def load(loss: Any, g: Groups) -> float:
+    """Build members, places, summaries and vacant numbers from the labels; gives the cost."""
+    g.size[:] = 0
+    for i in range(g.label.size):
+        a = g.label[i]
+        g.member[a, g.size[a]] = i
+        g.place[i] = g.size[a]
+        g.size[a] += 1
+    top = g.vacant.size - 1
+    g.vacant[top] = 0
+    for a in range(g.size.size - 1, -1, -1):
+        if g.size[a] == 0:
+            g.vacant[g.vacant[top]] = a
+            g.vacant[top] += 1
+    return refresh(loss, g)
+
+
+@kernel([numba.float64(SQUARES, GROUPS)])
+def start(loss: Any, g: Groups) -> float:
+    """Build the state from the labels; gives the loss."""
+    return load(loss, g)

@@ -1,0 +1,59 @@
+"""Local search: every record tries every near group, and the best that lowers the loss is done, until nothing does.
+
+sweep: for each record i: over its near groups b, relocate i to b | swap i with a member of b
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.kernels.compiling import inner, kernel
+from shoal.kernels.groups import GROUPS, SQUARES, Groups, refresh, transfer
+from shoal.kernels.losses import entering, leaving, swapping
+
+Indices = NDArray[np.int32]
+
+
+@inner
+def best_step(loss: Any, g: Groups, near: Indices, i: int, least: float) -> bool:
+    """Do the best relocation or swap of i if it gains more than `least`."""
+    x, w, summary, mass, member, size = g.x, g.w, g.summary, g.mass, g.member, g.size
+    label, k = g.label, g.k
+    a = label[i]
+    best, to, partner, last = -least, -1, -1, -1
+    for t in range(near.shape[1]):
+        b = label[near[i, t]]
+        if b == a or b == last:  # noqa: SIM109
+            continue
+        last = b
+        if size[a] > k and size[b] < 2 * k - 1:
+            delta = leaving(loss, x, w, summary, mass, member, size, a, i)
+            delta += entering(loss, x, w, summary, mass, member, size, b, i)
+            if delta < best:
+                best, to, partner = delta, b, -1
+        for s in range(size[b]):
+            m = member[b, s]
+            delta = swapping(loss, x, w, summary, mass, member, size, a, i, b, m)
+            if delta < best:
+                best, to, partner = delta, b, m
+    if to < 0:
+        return False
+    transfer(loss, g, i, to)
+    if partner >= 0:
+        transfer(loss, g, partner, a)
+    return True
+
+
+@kernel([numba.int64(SQUARES, GROUPS, numba.int32[:, ::1], numba.float64, numba.int64, numba.int64)])
+def sweep(loss: Any, g: Groups, near: Indices, least: float, first: int, last: int) -> int:
+    """One pass over the records first .. last - 1; gives the number of improvements."""
+    gained = 0
+    for i in range(first, last):
+        while best_step(loss, g, near, i, least):
+            gained += 1
+    refresh(loss, g)
+    return gained

@@ -1,0 +1,185 @@
+"""How far from the optimum a partition can be: column generation with exact pricing (spec/5).
+
+    duals of the set-partitioning relaxation over the columns so far, pulled towards the best duals known
+    price: for each record, the least reduced cost per record of a group with it, by branch and bound
+    that share added to each record's dual gives duals that no group violates: their sum is a lower bound
+    new columns; repeat until the bound meets the relaxation
+    then: all groups whose reduced cost fits in the gap; the best partition of them is the optimum
+
+A bound is certified: every group's violation was bounded, searches cut short by the bounds of what they left
+open, and a margin for rounding is taken off. `proved` is said only if the bound meets the SSE to 1e-9.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import UsageError, check_k
+from shoal.evolve.control import Control
+from shoal.evolve.progress import Progress
+from shoal.kernels.groups import padded
+from shoal.kernels.pricing import Found, price
+from shoal.partition.neighbours import EXACT_UP_TO, neighbour_lists, runs
+from shoal.partition.partition import KPartition, total_squares
+from shoal.partition.set_partition import Master, Pool
+from shoal.partition.space import check_start, without_oversized
+
+Floats = NDArray[np.float64]
+
+MARGIN = 1e-11  # of the sum of absolute duals: far above what rounding can do, far below 1e-9
+NODES = 200_000  # branch and bound nodes a record before its search is cut short
+MOST_COLUMNS = 300_000
+PULL = 0.6  # weight of the best duals so far in the next prices
+
+
+def prove(
+    values: Floats,
+    k: int,
+    partition: KPartition,
+    *,
+    pool: Pool | None = None,
+    seconds: float | None = 60.0,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> KPartition:
+    """The partition, or a better one met on the way, with `lower_bound` (an SSE), `gap` (percent) and `proved`."""
+    cpu, clock = time.process_time(), time.monotonic()
+    n = len(values)
+    check_start(partition, n).check(check_k(k, n))
+    if n > EXACT_UP_TO:
+        raise UsageError(f"a bound needs exact neighbours: at most {EXACT_UP_TO} records, not {n}")
+    search = _Bound(values, k, without_oversized(values, k, partition), pool)
+    sst = total_squares(values)
+    control = Control(threads=threads, progress=progress, seconds=seconds, unit=100.0 / sst if sst > 0 else 1.0)
+    until = np.inf if seconds is None else clock + seconds
+    search.generate(control, until)
+    if not control.stopped:
+        search.close(control, until)
+    sse = search.best.sse(values)
+    proved = search.optimal or search.bound >= sse * (1 - 1e-9)
+    bound = sse if proved else min(search.bound, sse)
+    facts: dict[str, Any] = {
+        **partition.facts,
+        "lower_bound": bound,
+        "gap": 100.0 * (sse - bound) / bound if bound > 0 else (0.0 if sse == 0 else None),
+        "proved": proved,
+        "stages": [
+            *partition.facts.get("stages", []),
+            {
+                "name": f"bound, {len(search.pool.groups)} groups priced in {search.rounds} rounds",
+                "loss_before": partition.sse(values),
+                "loss_after": sse,
+                "cpu_seconds": time.process_time() - cpu,
+            },
+        ],
+    }
+    if control.stopped:
+        facts["stopped"] = True
+    return KPartition(search.best.labels, facts)
+
+
+class _Bound:
+    """Columns, duals and the best bound so far."""
+
+    def __init__(self, values: Floats, k: int, partition: KPartition, pool: Pool | None) -> None:
+        self.values, self.k, self.best, self.n = values, k, partition, len(values)
+        self.x = padded(np.ascontiguousarray(values))
+        near, far = neighbour_lists(self.x, 2 * k)
+        sums = np.cumsum(far, axis=1)
+        sums = np.hstack([np.zeros((self.n, 1)), sums, np.repeat(sums[:, -1:], 2 * k, axis=1)])
+        self.near = np.ascontiguousarray(sums[:, : 2 * k])
+        self.pool = pool or Pool(values)
+        self.pool.add_labels(partition.labels)
+        self.pool.add(np.append(near[i, : k - 1], i) for i in range(self.n) if near.shape[1] >= k - 1)
+        # In a group of f, each record has at least its f - 1 nearest: half their sum, over f, without any duals.
+        self.bound = float(0.5 * (self.near[:, k - 1] / k).sum()) * (1 - 1e-12)
+        self.duals: Floats | None = None
+        self.rounds, self.optimal = 0, False
+        self._sse = partition.sse(values)
+
+    def generate(self, control: Control, until: float) -> None:
+        """Column generation until the bound meets the relaxation or the partition, or time is out."""
+        master = Master(self.pool, self.n)
+        sizes, costs = self.best.sizes, np.array(self._group_costs())
+        centre = (costs / sizes)[self.best.labels]
+        pull = PULL
+        while not control.stopped:
+            solved = control.run([lambda: master.duals(until - time.monotonic() if np.isfinite(until) else None)])[0]
+            if solved is None:
+                return
+            relaxed, duals = solved
+            prices = pull * centre + (1.0 - pull) * duals
+            lowest, rows = self.price(prices, control)
+            if lowest is None:
+                return
+            self.rounds += 1
+            feasible = prices + lowest
+            margin = MARGIN * float(np.abs(prices).sum() + np.abs(lowest).sum())
+            if feasible.sum() - margin > self.bound:
+                self.bound, self.duals = float(feasible.sum() - margin), feasible
+            centre = feasible if self.duals is None else self.duals
+            fresh = self.pool.add(rows)
+            gap = relaxed - self.bound
+            control.advance(0.0, self._sse, f"bound {self.bound:.6g}, relaxation {relaxed:.6g}")
+            if self.bound >= self._sse * (1 - 1e-9) or gap <= 1e-7 * relaxed:
+                return
+            if fresh == 0:
+                if pull == 0.0:
+                    return
+                pull = 0.0 if pull < 0.1 else pull / 4
+            else:
+                pull = PULL if gap > 1e-3 * relaxed else PULL / 2
+
+    def price(self, prices: Floats, control: Control) -> tuple[Floats | None, list[NDArray[np.int32]]]:
+        """The bound of reduced cost per record, and the groups found; None for the bound if stopped on the way."""
+        lowest = np.zeros(self.n)
+
+        def piece(first: int, last: int) -> list[NDArray[np.int32]]:
+            found = Found(np.empty((40 * (last - first), 2 * self.k - 1), dtype=np.int32), np.zeros(1, dtype=np.int64))
+            if not control.stopped:
+                price(self.x, prices, self.near, self.k, 0.0, True, NODES, first, last, lowest, found)
+                control.advance(0.0)
+            return [row[row >= 0] for row in found.rows[: found.filled[0]]]
+
+        parts = control.run([partial(piece, *run) for run in runs(self.n, 20)])
+        return None if control.stopped else lowest, [row for part in parts for row in part]
+
+    def close(self, control: Control, until: float) -> None:
+        """If few enough groups fit in the gap, the best partition of them is the optimum."""
+        if self.duals is None:
+            return
+        [rows] = control.run([lambda: self._fitting(control)])
+        if rows is None:
+            return
+        complete = Pool(self.values)
+        complete.add_labels(self.best.labels)
+        complete.add(rows)
+        left = None if not np.isfinite(until) else until - time.monotonic()
+        master = Master(complete, self.n)
+        [(labels, proved)] = control.run([lambda: master.best(self.best.labels, nodes=1_000_000, seconds=left)])
+        better = KPartition(labels)
+        if better.sse(self.values) < self._sse:
+            self.best, self._sse = better, better.sse(self.values)
+        self.optimal = proved and not control.stopped
+
+    def _fitting(self, control: Control) -> list[NDArray[np.int32]] | None:
+        """All groups that may be in a better partition; None if they are too many or the search was stopped."""
+        allowed = (self._sse - self.bound) * (1 + 1e-6) + 1e-9 * self._sse
+        found = Found(np.empty((MOST_COLUMNS, 2 * self.k - 1), dtype=np.int32), np.zeros(1, dtype=np.int64))
+        lowest = np.zeros(self.n)
+        assert self.duals is not None
+        for first, last in runs(self.n, 20):
+            cut = price(self.x, self.duals, self.near, self.k, allowed, False, 20_000_000, first, last, lowest, found)
+            if cut != 0 or not control.advance(0.0, self._sse, "groups that fit in the gap"):
+                return None
+        return [row[row >= 0] for row in found.rows[: found.filled[0]]]
+
+    def _group_costs(self) -> list[float]:
+        own = Pool(self.values)
+        own.add(self.best.members())
+        return own.costs

@@ -1,0 +1,101 @@
+"""The state of a long search in a file, written atomically, so that a stopped search can go on where it was.
+
+A checkpoint holds the chains of the current stage, the stage's number and the groups collected so far. It
+belongs to one input and one set of options: their fingerprint is in it, and another search refuses it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import InputError, UsageError
+from shoal.partition.chains import STEP, Chain
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int32]
+
+EVERY = 20.0  # seconds between two writes
+
+
+class Checkpoint:
+    """Writes and reads the state of one search; does nothing without a path."""
+
+    def __init__(
+        self, path: Path | None, values: Floats, weights: Floats | None, k: int, options: tuple[object, ...]
+    ) -> None:
+        self.path = None if path is None else Path(path)
+        self._last = time.monotonic()
+        self._lock = threading.Lock()
+        self._fingerprint = ""
+        if path is not None:
+            digest = hashlib.sha256(repr((values.shape, k, options)).encode())
+            digest.update(np.ascontiguousarray(values).tobytes())
+            digest.update(b"" if weights is None else np.ascontiguousarray(weights).tobytes())
+            self._fingerprint = digest.hexdigest()
+
+    def save(self, chains: Sequence[Chain], *, stage: int = 0, kept: Sequence[Indices] = (), now: bool = False) -> None:
+        """Write the state, unless it was written a moment ago."""
+        if self.path is None or not (now or time.monotonic() - self._last > EVERY):
+            return
+        with self._lock:
+            self._last = time.monotonic()
+            with STEP:
+                arrays: dict[str, NDArray[np.generic]] = {
+                    "fingerprint": np.array(self._fingerprint),
+                    "stage": np.array(stage),
+                    "kept": np.array(kept, dtype=np.int32),
+                    "labels": np.array([c.labels for c in chains], dtype=np.int32),
+                    "words": np.array([c.word for c in chains], dtype=np.uint64),
+                    "proposals": np.array([c.proposals for c in chains]),
+                    "hot": np.array([c.hot for c in chains]),
+                    "done": np.array([c.done for c in chains]),
+                    "loss": np.array([c.loss for c in chains]),
+                    "finished": np.array([c.finished for c in chains]),
+                    "seen_by": np.array([i for i, c in enumerate(chains) for _ in c.seen], dtype=np.int64),
+                    "seen": np.array([labels for c in chains for labels in c.seen], dtype=np.int32),
+                }
+            part = self.path.with_name(self.path.name + ".part")
+            with part.open("wb") as out:
+                np.savez_compressed(out, **arrays)  # type: ignore[arg-type]
+                out.flush()
+                os.fsync(out.fileno())
+            part.replace(self.path)
+
+    def load(self) -> tuple[list[Chain], int, list[Indices]]:
+        """The chains, the stage's number and the partitions collected before it."""
+        if self.path is None:
+            raise UsageError("there is nothing to resume: name the file with the checkpoint")
+        try:
+            with np.load(self.path, allow_pickle=False) as file:
+                a = {name: file[name] for name in file.files}
+            if str(a["fingerprint"]) != self._fingerprint:
+                raise InputError(
+                    f"{self.path} is the checkpoint of another search: records, weights, k, method, effort and seed "
+                    "must be the same; start without --resume"
+                )
+            chains = [
+                Chain(
+                    a["labels"][i],
+                    int(a["words"][i]),
+                    int(a["proposals"][i]),
+                    float(a["hot"][i]),
+                    int(a["done"][i]),
+                    float(a["loss"][i]),
+                    bool(a["finished"][i]),
+                    [labels for labels, owner in zip(a["seen"], a["seen_by"], strict=True) if owner == i],
+                )
+                for i in range(len(a["words"]))
+            ]
+            return chains, int(a["stage"]), list(a["kept"])
+        except FileNotFoundError:
+            raise InputError(f"there is no checkpoint {self.path}; start without --resume") from None
+        except (OSError, KeyError, ValueError, EOFError) as error:
+            raise InputError(f"{self.path} is not a checkpoint of Shoal ({error}); start without --resume") from None

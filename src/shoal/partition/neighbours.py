@@ -1,0 +1,52 @@
+"""Neighbour lists in near-linear time: exact for small files, random projection trees for large ones.
+
+up to 6,000 records: all pairs
+beyond: four trees, all pairs within their leaves, then the neighbours of neighbours
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.kernels.neighbours import all_pairs, neighbours_of_neighbours, within_leaves
+from shoal.kernels.trees import cut
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int32]
+
+EXACT_UP_TO = 6000
+TREES = 4
+REACH = 12
+
+
+def neighbour_lists(x: Floats, count: int, *, seed: int = 0, threads: int = 1) -> tuple[Indices, Floats]:
+    """The `count` nearest records of each row of the padded x, nearest first, and their squared distances."""
+    n = x.shape[0]
+    count = min(count, n - 1)
+    near = np.full((n, count), -1, dtype=np.int32)
+    far = np.full((n, count), np.inf)
+    with ThreadPoolExecutor(threads) as pool:
+        if n <= EXACT_UP_TO:
+            list(pool.map(lambda r: all_pairs(x, near, far, *r), runs(n, 1000)))
+            return near, far
+        rng = np.array([seed], dtype=np.uint64)
+        order = np.arange(n, dtype=np.int32)
+        for _ in range(TREES):
+            starts = cut(x, order, 4 * count, rng)
+            list(pool.map(lambda r, s=starts: within_leaves(x, order, s, near, far, *r), runs(starts.size - 1, 500)))
+        old = near.copy()
+        reach = min(REACH, count)
+        list(pool.map(lambda r: neighbours_of_neighbours(x, old, near, far, reach, *r), runs(n, 20000)))
+    return near, far
+
+
+def runs(n: int, length: int) -> list[tuple[int, int]]:
+    """0 .. n in runs of about equal length.
+
+    >>> runs(5, 2)
+    [(0, 2), (2, 4), (4, 5)]
+    """
+    return [(first, min(n, first + length)) for first in range(0, n, length)]

@@ -1,0 +1,83 @@
+"""Local search from any partition to one that no single move improves (spec/5); never worse than its start.
+
+Groups of 2k or more are split first. Then random moves of all kinds (relocate, swap, rotate, create, dissolve,
+merge and resplit) at temperature zero while a round of them pays, and sweeps of all relocations and swaps
+until none pays.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import check_k
+from shoal.evolve.control import Control
+from shoal.evolve.progress import Progress
+from shoal.kernels.anneal import anneal as anneal_kernel
+from shoal.kernels.groups import Groups
+from shoal.kernels.local_search import sweep
+from shoal.partition.neighbours import runs
+from shoal.partition.partition import KPartition
+from shoal.partition.space import Space, check_start, survey, without_oversized
+
+Floats = NDArray[np.float64]
+
+ROUNDS = 30  # proposals a record between two looks at the gain
+FROZEN = 1e-12  # a temperature at which nothing that costs is accepted
+PIECE = 1_000_000  # proposals between two looks at the clock: about 0.2 s
+
+
+def refine(
+    values: Floats,
+    k: int,
+    partition: KPartition,
+    *,
+    weights: Floats | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> KPartition:
+    """The local optimum below a partition."""
+    started = time.process_time()
+    check_start(partition, len(values)).check(check_k(k, len(values)))
+    whole = without_oversized(values, k, partition, weights)
+    space = survey(values, k, weights, seed=seed, threads=threads)
+    control = Control(threads=threads, progress=progress)
+    g, _ = space.state(whole.labels)
+    control.run([lambda: descend(space, g, seed, control)])
+    found = KPartition(g.label.astype(np.int64))
+    sse_before, after = partition.sse(values, weights), found.sse(values, weights)
+    if after > sse_before:
+        found, after = partition, sse_before
+    stage = {
+        "name": "local search",
+        "loss_before": sse_before,
+        "loss_after": after,
+        "cpu_seconds": time.process_time() - started,
+    }
+    facts: dict[str, Any] = {**partition.facts, "stages": [*partition.facts.get("stages", []), stage]}
+    if control.stopped:
+        facts["stopped"] = True
+    return KPartition(found.labels, facts)
+
+
+def descend(space: Space, g: Groups, seed: int, control: Control) -> None:
+    """Take the state down: random moves of all kinds that do not cost, while they pay; then sweeps until none does."""
+    word = np.array([seed], dtype=np.uint64)
+    loss = before = np.nan
+    while not before - loss <= 1e-5 * before and not control.stopped:
+        before = loss
+        for first, last in runs(ROUNDS * space.n, PIECE):
+            loss = float(anneal_kernel(space.loss, g, space.near, space.heat, word, last - first, FROZEN, FROZEN))
+            if not control.advance(0.0):
+                break
+    gained = 1
+    while gained and not control.stopped:
+        gained = 0
+        for first, last in runs(space.n, 20_000):
+            gained += sweep(space.loss, g, space.near, space.least, first, last)
+            if not control.advance(0.0):
+                break

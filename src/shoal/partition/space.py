@@ -1,0 +1,82 @@
+"""What every search over k-partitions needs once: padded rows, weights, neighbour lists, the local scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import UsageError
+from shoal.kernels.groups import Groups, empty_groups, padded, start
+from shoal.kernels.squares import Squares
+from shoal.partition.inputs import as_rows, as_weights
+from shoal.partition.mdav import mdav
+from shoal.partition.neighbours import neighbour_lists
+from shoal.partition.partition import KPartition
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """The records as a search sees them. `heat` is each record's own scale of loss; `least` is no gain at all."""
+
+    x: Floats
+    w: Floats
+    k: int
+    near: Indices
+    heat: Floats
+    least: float
+    loss: Any
+
+    @property
+    def n(self) -> int:
+        return int(self.x.shape[0])
+
+    def state(self, labels: NDArray[Any]) -> tuple[Groups, float]:
+        """The state of the search at a partition of groups of k to 2k - 1, and its loss."""
+        g = empty_groups(self.x, self.w, self.k)
+        g.label[:] = labels
+        return g, float(start(self.loss, g))
+
+
+def survey(
+    values: Floats, k: int, weights: Floats | None = None, *, seed: int = 0, threads: int | None = None
+) -> Space:
+    """Pad the rows, find the neighbours, and take the local scale: the distance to the k-th neighbour."""
+    x = padded(as_rows(values))
+    w = as_weights(weights, x.shape[0])
+    near, far = neighbour_lists(x, max(15, 2 * k + 5), seed=seed, threads=threads or 1)
+    scale = w * far[:, min(k, far.shape[1]) - 1]
+    mean = float(scale.mean())
+    # Among duplicates the scale is nothing; a small share of the mean lets them move at all.
+    return Space(x, w, k, near, np.maximum(scale, 1e-6 * mean), 1e-11 * mean, Squares())
+
+
+def without_oversized(values: Floats, k: int, partition: KPartition, weights: Floats | None = None) -> KPartition:
+    """The partition with every group of 2k or more split by MDAV, which never costs."""
+    partition.check(k)
+    big = np.flatnonzero(partition.sizes >= 2 * k)
+    if big.size == 0:
+        return partition
+    labels = partition.labels.copy()
+    members = partition.members()
+    fresh = partition.groups
+    for group in big:
+        rows = members[group]
+        part = mdav(values[rows], k, weights=None if weights is None else weights[rows])
+        labels[rows] = np.where(part.labels == 0, group, fresh - 1 + part.labels)
+        fresh += part.groups - 1
+    return KPartition(labels, partition.facts)
+
+
+def check_start(partition: KPartition, n: int) -> KPartition:
+    """The partition, if it is one of these records."""
+    if partition.n != n:
+        raise UsageError(
+            f"the partition is of {partition.n} records, the values have {n}: give the partition's own values"
+        )
+    return partition
