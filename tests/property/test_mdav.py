@@ -7,37 +7,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from odd_records import records, some_weights
 from reference.mdav import mdav as twin
 from shoal.errors import InputError, UsageError
 from shoal.kernels.mdav import SHARED_SWEEP
 from shoal.partition.mdav import ENGINES, REMAINDERS, mdav
 
-KINDS = ("grid", "duplicates", "constant", "offset", "denormal", "outlier", "normal")
-
 
 @st.composite
 def problems(draw):
-    """Values, k, weights: up to 3k records and beyond, in shapes that tie."""
-    k = draw(st.integers(2, 6))
-    n = draw(st.one_of(st.integers(k, 3 * k), st.integers(k, 120)))
-    d = draw(st.integers(1, 5))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    kind = draw(st.sampled_from(KINDS))
-    values = rng.normal(size=(n, d))
-    if kind == "grid":
-        values = rng.integers(0, 4, size=(n, d)).astype(float)
-    elif kind == "duplicates":
-        values = values[rng.integers(0, max(1, n // 4), size=n)]
-    elif kind == "constant":
-        values[:, rng.integers(0, d)] = 7.5
-    elif kind == "offset":
-        values = 1e9 + rng.integers(0, 5, size=(n, d)) * 0.25
-    elif kind == "denormal":
-        values = rng.integers(0, 4, size=(n, d)) * 5e-324 * 10.0 ** rng.integers(0, 170)
-    elif kind == "outlier":
-        values[rng.integers(0, n)] *= 1e12
-    weights = rng.integers(1, 4, size=n).astype(float) if draw(st.booleans()) else None
-    return values, k, weights
+    """Values, k, weights: odd records, some with an outlier, in steps around 1e9, or in steps near underflow."""
+    values, k = draw(records(most_k=6, most_times=20))
+    seed = draw(st.integers(0, 2**32 - 1))
+    twist = draw(st.sampled_from(["none", "outlier", "steps around 1e9", "steps near underflow"]))
+    if twist == "outlier":
+        values[seed % len(values)] *= 1e12
+    elif twist == "steps around 1e9":
+        values = 1e9 + np.round(values * 2) / 4
+    elif twist == "steps near underflow":
+        values = np.round(values % 4) * 5e-324 * 10.0 ** (seed % 170)
+    return values, k, draw(st.sampled_from([None, some_weights(len(values), seed)]))
 
 
 @settings(max_examples=400, deadline=None)

@@ -94,7 +94,7 @@ def groups_by_sweep(
     blocks = fill_blocks(values, order, BRUTE_BLOCK)
     filled, left, group = n, n, 0
     while left >= least or (one_more and left >= 2 * k):
-        if left < filled // 2 and blocks.counts.size > 1:
+        if left < filled * 3 // 4 and blocks.counts.size > 1:
             blocks = fill_blocks(values, left_in_order(blocks), BRUTE_BLOCK)
             filled = left
         set_centroid(sums, lost, centroid)
