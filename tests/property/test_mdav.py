@@ -106,11 +106,11 @@ def test_weights_move_the_centroid():
         ({"metric": "l2"}, UsageError, "euclidean, l1"),
         ({"engine": "ball"}, UsageError, "auto, brute, tree"),
         ({"threads": 0}, UsageError, "threads must be 1 or more, not 0"),
-        ({"weights": np.ones(8)}, UsageError, "9 in all"),
-        ({"weights": np.array([1.0] * 8 + [0.0])}, UsageError, "record 8"),
+        ({"weights": np.ones(8)}, InputError, "9 weights"),
+        ({"weights": np.array([1.0] * 8 + [0.0])}, InputError, "record 8"),
         ({"values": np.array([[1.0, 2.0], [3.0, np.nan]] * 2)}, InputError, "record 1, column 1"),
         ({"values": np.full((4, 1), np.inf)}, InputError, "record 0, column 0"),
-        ({"values": np.arange(5.0)}, UsageError, "shape"),
+        ({"values": np.zeros((2, 2, 2))}, InputError, "shape"),
     ],
 )
 def test_errors_say_what_is_wrong(change, error, words):

@@ -13,7 +13,7 @@ from threading import Lock
 
 import numpy as np
 
-from shoal.errors import InputError, UsageError, check_choice, check_k
+from shoal.errors import UsageError, check_choice, check_k
 from shoal.kernels.distance import EUCLIDEAN, L1
 from shoal.kernels.leftovers import join_closest
 from shoal.kernels.mdav import groups_by_sweep, groups_by_tree
@@ -23,8 +23,6 @@ from shoal.partition.partition import Ints, KPartition
 REMAINDERS = ("standard", "solanas", "thesis", "distribute")
 METRICS = {"euclidean": EUCLIDEAN, "l1": L1}
 ENGINES = ("auto", "brute", "tree")
-
-LARGEST = 1e150  # squares of larger values overflow
 
 _one_at_a_time = Lock()  # Numba's simplest threading layer must not be entered by two threads at once
 
@@ -61,7 +59,6 @@ def mdav(
     check_choice("remainder", remainder, REMAINDERS)
     check_choice("metric", metric, METRICS)
     check_choice("engine", engine, ENGINES)
-    _check_range(values)
     if threads is None:
         threads = os.cpu_count() or 1
     if threads < 1:
@@ -80,16 +77,6 @@ def mdav(
             labels = groups_by_sweep(values, weights, k, least, one_more, METRICS[metric], threads == 2)
     _settle(labels, values, weights, k, remainder, METRICS[metric])
     return KPartition(labels, {"engine": engine, "threads": threads})
-
-
-def _check_range(values: Floats) -> None:
-    """An error that names the first value with which distances cannot be computed."""
-    if not np.abs(values).max() <= LARGEST:  # also false for NaN
-        row, column = np.argwhere(~(np.abs(values) <= LARGEST))[0]
-        raise InputError(
-            f"the values must be numbers of at most {LARGEST:g}; record {row}, column {column} (counted from 0) is "
-            f"{values[row, column]}: fill or drop such records, or scale the columns first"
-        )
 
 
 def _tree_is_faster(n: int, d: int) -> bool:
