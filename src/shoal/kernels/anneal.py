@@ -103,7 +103,7 @@ def anneal(
         if step & 255 == 0:
             temperature = hot * (cold / hot) ** (step / proposals)
         r = draw(rng)
-        i = int(((r >> _S32) * n) >> _S32)
+        i = int(np.int64(((r >> _S32) * n) >> _S32))
         u = np.float64(r & _LOW16) * _SHARE
         a, b = label[i], label[near[i, np.int64(u * u * width)]]  # the nearest are the likeliest
         if a == b:

@@ -4,7 +4,7 @@ of all groups met by set partitioning: the modern answer to what Solanas et al. 
     parents: annealing chains from MDAV with their own random numbers
     pool: the groups of all partitions met while the chains were cold
     repeat: the best partition of groups in the pool (a small integer programme) joins the population
-        children: of two parents, take groups by loss a record, least first, while they do not overlap;
+        children: of the best and a random one, take groups by loss a record, least first, while they do not overlap;
         what is left over forms groups or joins the nearest; then a short annealing from a low temperature
     the best partition met
 """
@@ -33,8 +33,13 @@ from shoal.partition.space import Space, survey, without_oversized
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]
 
-# parents, their share of the work, generations, children a generation
-PLANS = {"quick": (2, 0.7, 1, 1), "standard": (4, 0.6, 3, 2), "thorough": (8, 0.6, 8, 4)}
+# parents, their share of the work, generations, children a generation: many short chains for small groups, which
+# recombine well; fewer and longer ones for large groups, which hardly ever fit together
+SMALL_K = 4
+PLANS = {
+    True: {"quick": (2, 0.7, 1, 1), "standard": (4, 0.6, 3, 2), "thorough": (8, 0.6, 8, 4)},
+    False: {"quick": (1, 0.7, 1, 1), "standard": (2, 0.7, 2, 2), "thorough": (4, 0.7, 6, 2)},
+}
 WARM = 0.1  # where a child's temperature starts, in units of the local scale
 NODES = 100  # of the integer programme's search
 MOST_COLUMNS = 60_000
@@ -85,7 +90,7 @@ class _Run:
         self, values: Floats, weights: Floats | None, space: Space, seed: int, effort: str, store: Checkpoint
     ) -> None:
         self.values, self.weights, self.space, self.seed, self.store = values, weights, space, seed, store
-        self.parents, share, self.generations, self.children = PLANS[effort]
+        self.parents, share, self.generations, self.children = PLANS[space.k <= SMALL_K][effort]
         work = proposals(space.n, effort)
         self.parent_work = int(work * share / self.parents)
         self.child_work = int(work * (1 - share) / (self.generations * self.children))
@@ -135,8 +140,8 @@ class _Run:
         if stage == 0:
             return Chain(first.labels.astype(np.int32), word, self.parent_work)
         rng = np.random.default_rng([self.seed, stage, c])
-        ranked = np.argsort(self.losses, kind="stable")[: self.parents]
-        one, other = ranked[rng.choice(len(ranked), size=2, replace=False)] if len(ranked) > 1 else (0, 0)
+        one = int(np.argmin(self.losses))
+        other = int(rng.integers(len(self.population)))
         child = inherit(self.values, self.space, self.population[one], self.population[other], self.weights)
         return Chain(child, word, self.child_work, WARM)
 
