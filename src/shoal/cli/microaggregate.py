@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -24,10 +25,25 @@ METHOD_OPTIONS = (
     ),
     click.option("--metric", type=click.Choice(["euclidean", "l1"]), help="mdav: the distance."),
     click.option("--engine", type=click.Choice(["auto", "brute", "tree"]), help="mdav: how; the answer is the same."),
+    click.option(
+        "--effort",
+        type=click.Choice(["quick", "standard", "thorough"]),
+        help="auto, anneal, memetic, blocks: how much work; standard by default.",
+    ),
+    click.option("--seconds", type=float, help="auto, anneal, memetic, blocks, exact: stop after that long."),
+    click.option(
+        "--checkpoint",
+        type=click.Path(path_type=Path),
+        help="auto, anneal, memetic: write the state here now and then.",
+    ),
+    click.option("--resume", is_flag=True, default=None, help="Go on from the checkpoint."),
     click.option("--gamma", type=str, help="vmdav: how readily groups grow, a number or auto."),
     click.option("--split/--no-split", default=None, help="mst: split trees of 2k records or more."),
     click.option("--order", type=click.Choice(["tour", "nearest", "mdav"]), help="path: the order that is cut."),
 )
+
+
+OWN = ("remainder", "metric", "engine", "effort", "seconds", "checkpoint", "resume", "gamma", "split", "order")
 
 
 def method_options(command: Any) -> Any:
@@ -43,6 +59,9 @@ def method_options(command: Any) -> Any:
 @click.option("--aggregate", default="mean", show_default=True, help="What a group is replaced by: mean or median.")
 @click.option("--round", is_flag=True, help="Keep integer columns integers.")
 @click.option("--scaling", default="standard", show_default=True, help="Before distances: standard, minmax or none.")
+@click.option("--refine", is_flag=True, help="Go on with local search from the method's groups.")
+@click.option("--bound", is_flag=True, help="Certify how far from the optimum the groups can be.")
+@click.option("--bound-seconds", type=float, default=60.0, show_default=True, help="At most that long for the bound.")
 @click.option("--missing", default="error", show_default=True, help="Missing values: error, drop or median.")
 @click.option("--threads", type=click.IntRange(min=1), default=None, help="At most this many; all cores by default.")
 @method_options
@@ -56,7 +75,7 @@ def command(output: str | None, report: str | None, as_json: bool, **given: Any)
     from shoal.partition.methods import method
 
     say_when_compiling()
-    own = {name: given.pop(name) for name in ("remainder", "metric", "engine", "gamma", "split", "order")}
+    own = {name: given.pop(name) for name in OWN}
     options = {name: value for name, value in own.items() if value is not None}
     method(given["method"]).check_options(options)
     if output is not None:

@@ -47,7 +47,13 @@ def print_release(release: Release) -> None:
         ["largest group", facts["largest_group"]],
         ["information loss", f"{facts['information_loss']:.4f} %"],
     ]
+    if facts.get("lower_bound") is not None:
+        said = "proved optimal" if facts.get("proved") else f"gap {facts['gap']:.2f} %"
+        rows.append(["no groups lose less than", f"{facts['lower_bound']:.4f} % ({said})"])
     print_table(f"{release.title}", ["", ""], [["k", facts["k"]], ["method", facts["method"]], *rows])
+    if "stages" in facts:
+        stages = [[s["name"], s["loss_before"], s["loss_after"], s["cpu_seconds"]] for s in facts["stages"]]
+        print_table("What was run", ["stage", "loss before, %", "loss after, %", "CPU s"], stages)
     headers = ["column", "mean before", "mean after", "deviation before", "deviation after"]
     keys = ["column", "mean_before", "mean_after", "deviation_before", "deviation_after"]
     print_table("What changed", headers, [[row[key] for key in keys] for row in release.column_changes()])

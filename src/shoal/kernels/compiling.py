@@ -47,7 +47,7 @@ def kernel(signature: str | list[str], *, parallel: bool = False) -> Callable[[F
 
 def inner(function: F) -> F:
     """Compile a function that only kernels call; it becomes part of their code."""
-    compiled: F = numba.njit(inline="never", **FLAGS)(function)
+    compiled: F = numba.njit(inline="never", no_cpython_wrapper=True, no_cfunc_wrapper=True, **FLAGS)(function)
     return compiled
 
 

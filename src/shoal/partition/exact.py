@@ -1,14 +1,18 @@
 """The true optimum of a small file: exhaustive search, for tests, for teaching and for tiny tables (spec/1).
 
-By dynamic programming over subsets, which looks at every set of records once instead of at every
-partition. Time and memory grow exponentially with the records.
+Up to 20 records by dynamic programming over subsets, which looks at every set of records once instead of
+at every partition. Beyond, a good partition is proved optimal by column generation (`bounds`) where that
+succeeds; where it does not, the gap that is left is told.
 """
 
 from __future__ import annotations
 
 from shoal.errors import UsageError, check_k
+from shoal.evolve.progress import Progress
 from shoal.kernels.exact import best_by_subsets
+from shoal.partition.bounds import prove
 from shoal.partition.inputs import Floats, as_rows, as_weights
+from shoal.partition.memetic import memetic
 from shoal.partition.partition import KPartition
 from shoal.partition.path import path
 
@@ -16,8 +20,17 @@ from shoal.partition.path import path
 MOST_BY_SUBSETS = 20
 
 
-def exact(values: Floats, k: int, *, weights: Floats | None = None) -> KPartition:
-    """A k-partition with the least (weighted) SSE.
+def exact(
+    values: Floats,
+    k: int,
+    *,
+    weights: Floats | None = None,
+    seed: int = 0,
+    seconds: float | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> KPartition:
+    """A k-partition with the least (weighted) SSE; beyond 20 records, one that `facts` calls proved or gives a gap for.
 
         best[no records] = 0
         for each set S of records that groups have covered, subsets of it first:
@@ -31,11 +44,14 @@ def exact(values: Floats, k: int, *, weights: Floats | None = None) -> KPartitio
     values = as_rows(values)
     n = len(values)
     k = check_k(k, n)
+    weighted = weights is not None
     weights = as_weights(weights, n)
     if n > MOST_BY_SUBSETS:
-        raise UsageError(
-            f"exact takes at most {MOST_BY_SUBSETS} records, not {n}: it looks at every subset of them. Take mdav or "
-            "path for a good partition of many records, or univariate for the optimum of a single column"
-        )
+        if weighted:
+            raise UsageError(
+                f"exact honours weights for at most {MOST_BY_SUBSETS} records, not {n}: take auto, or no weight"
+            )
+        found = memetic(values, k, seed=seed, effort="quick", threads=threads, progress=progress)
+        return prove(values, k, found, seconds=seconds, threads=threads, progress=progress)
     start = path(values, k, weights=weights)
-    return KPartition(best_by_subsets(values, weights, k, start.labels.copy()))
+    return KPartition(best_by_subsets(values, weights, k, start.labels.copy()), {"proved": True})

@@ -76,6 +76,9 @@ METHODS = {
         Method("mst", "The minimum spanning tree, cut at its longest edges"),
         Method("path", "A short tour through all records, cut optimally"),
         Method("univariate", "The optimum of a single column"),
+        Method("anneal", "Annealing: moves of records between neighbouring groups, at a falling temperature"),
+        Method("memetic", "Several annealed partitions, their groups inherited and recombined"),
+        Method("blocks", "Annealing block by block, for files of any size"),
         Method("exact", "The optimum of a small file, proved"),
     )
 }

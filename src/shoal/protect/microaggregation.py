@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from shoal.data.reading import as_table
 from shoal.data.scaling import scale
-from shoal.errors import ShoalWarning, check_choice, check_k
+from shoal.errors import ShoalWarning, UsageError, check_choice, check_k
 from shoal.evolve.clock import Clock
 from shoal.evolve.progress import Progress, silent
 from shoal.measure.loss import information_loss
 from shoal.partition.methods import method as method_named
-from shoal.partition.partition import KPartition
+from shoal.partition.partition import KPartition, total_squares
 from shoal.release import Release
 
 AGGREGATES = ("mean", "median")
@@ -32,6 +32,9 @@ def microaggregate(
     aggregate: str = "mean",
     round: bool = False,
     scaling: str = "standard",
+    refine: bool = False,
+    bound: bool = False,
+    bound_seconds: float = 60.0,
     missing: str = "error",
     seed: int = 0,
     threads: int | None = None,
@@ -43,7 +46,8 @@ def microaggregate(
     data: a Table, a frame or a file. quasi: the columns, where the table does not name them.
     aggregate: mean, or median. round: keep integer columns integers.
     scaling: standard, minmax or none, before distances are taken. missing: error, drop or median.
-    options: those of the method.
+    refine: go on with local search from the method's groups. bound: certify how far from the optimum they can be,
+    in at most bound_seconds. options: those of the method.
 
     >>> import polars as pl
     >>> frame = pl.DataFrame({"age": [23, 25, 31, 60, 62, 65], "income": [10, 12, 11, 30, 29, 33]})
@@ -66,15 +70,19 @@ def microaggregate(
             stacklevel=2,
         )
     values, weights = table.numbers(columns), table.weights()
-    partition = chosen(
-        scale(values, scaling, weights),
-        k,
-        weights=weights,
-        seed=seed,
-        threads=threads or cores(),
-        progress=progress,
-        **options,
-    ).check(k)
+    scaled, threads = scale(values, scaling, weights), threads or cores()
+    partition = chosen(scaled, k, weights=weights, seed=seed, threads=threads, progress=progress, **options).check(k)
+    if refine:
+        from shoal.partition.refine import refine as local_search
+
+        partition = local_search(scaled, k, partition, weights=weights, seed=seed, threads=threads, progress=progress)
+    if bound:
+        from shoal.partition.bounds import prove
+
+        if weights is not None:
+            raise UsageError("a bound cannot honour weights: leave out --bound or the weight")
+        partition = prove(scaled, k, partition, seconds=bound_seconds, threads=threads, progress=progress)
+    partition.check(k)
     protected = replaced(values, partition, aggregate, weights)
     whole = table.whole(columns) if round else ()
     for j in (columns.index(name) for name in whole):
@@ -92,7 +100,7 @@ def microaggregate(
         "groups": partition.groups,
         "smallest_group": int(partition.sizes.min()),
         "largest_group": int(partition.sizes.max()),
-        **partition.facts,
+        **in_percent(partition.facts, total_squares(scaled, weights)),
         **clock.read(),
     }
     return Release(
@@ -104,6 +112,21 @@ def microaggregate(
         solution=partition,
         title="Microaggregation",
     )
+
+
+def in_percent(facts: Mapping[str, Any], sst: float) -> dict[str, Any]:
+    """How a partition was found, its bound and its stages' losses as information losses."""
+    percent = 100.0 / sst if sst > 0 else 0.0
+    told = dict(facts)
+    if told.get("lower_bound") is not None:
+        told["lower_bound"] *= percent
+    if "stages" in told:
+        losses = ("loss_before", "loss_after")
+        told["stages"] = [
+            {name: value * percent if name in losses else value for name, value in stage.items()}
+            for stage in told["stages"]
+        ]
+    return told
 
 
 def cores() -> int:
