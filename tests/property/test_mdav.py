@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from odd_records import records, some_weights
 from reference.mdav import mdav as twin
 from shoal.errors import InputError, UsageError
-from shoal.kernels.mdav import SHARED_SWEEP
 from shoal.partition.mdav import ENGINES, REMAINDERS, mdav
 
 
@@ -71,19 +70,6 @@ def test_engines_agree_on_many_blocks(seed, kind, metric, weighted):
     assert tree.facts["engine"] == "tree"
 
 
-@pytest.mark.parametrize("kind", ["normal", "grid"])
-def test_two_threads_change_nothing(kind):
-    """Sweeps of this size are shared by two threads."""
-    rng = np.random.default_rng(3)
-    n, d, k = 9000, 600, 1000
-    values = rng.normal(size=(n, d)) if kind == "normal" else rng.integers(0, 2, size=(n, d)).astype(float)
-    assert n * d > SHARED_SWEEP
-    one = mdav(values, k, engine="brute", threads=1)
-    two = mdav(values, k, engine="brute", threads=2)
-    assert two.facts["threads"] == 2
-    np.testing.assert_array_equal(one.labels, two.labels)
-
-
 def test_thesis_leaves_a_small_group_and_no_other_rule_does():
     values = np.random.default_rng(0).normal(size=(22, 3))
     assert mdav(values, 5, remainder="thesis").sizes.min() == 2
@@ -105,7 +91,6 @@ def test_weights_move_the_centroid():
         ({"remainder": "thesiss"}, UsageError, "did you mean 'thesis'"),
         ({"metric": "l2"}, UsageError, "euclidean, l1"),
         ({"engine": "ball"}, UsageError, "auto, brute, tree"),
-        ({"threads": 0}, UsageError, "threads must be 1 or more, not 0"),
         ({"weights": np.ones(8)}, InputError, "9 weights"),
         ({"weights": np.array([1.0] * 8 + [0.0])}, InputError, "record 8"),
         ({"values": np.array([[1.0, 2.0], [3.0, np.nan]] * 2)}, InputError, "record 1, column 1"),

@@ -13,8 +13,11 @@ import hashlib
 import importlib
 import os
 import pkgutil
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -68,13 +71,36 @@ def when_compiling(say: Callable[[str], None]) -> None:
 
 
 def warm_up() -> int:
-    """Import every module of kernels, so that all are compiled; gives the number of modules."""
+    """Compile every module of kernels; gives their number."""
     import shoal.kernels as room
 
     names = [m.name for m in pkgutil.iter_modules(room.__path__) if m.name != "compiling"]
+    compile_together(*names)
     for name in names:
         importlib.import_module(f"shoal.kernels.{name}")
     return len(names)
+
+
+def compile_together(*names: str) -> None:
+    """Compile modules of kernels that are not in the cache yet, several at once: a process each, as many as cores.
+
+    Numba compiles one function at a time in a process. What fails here is compiled where it is imported.
+    """
+    missing = [name for name in names if not (cache_folder() / f"{name}.ready").exists()]
+    cores = len(os.sched_getaffinity(0))
+    if len(missing) < 2 or cores < 2:
+        return
+    _account.announce(missing[0])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with ThreadPoolExecutor(cores) as pool:
+        calls = ([sys.executable, "-c", f"from shoal.kernels.compiling import load; load({n!r})"] for n in missing)
+        list(pool.map(lambda call: subprocess.run(call, env=environment, capture_output=True), calls))
+
+
+def load(name: str) -> None:
+    """Import a module of kernels and note that it is in the cache."""
+    importlib.import_module(f"shoal.kernels.{name}")
+    (cache_folder() / f"{name}.ready").touch()
 
 
 def cache_folder() -> Path:
@@ -101,10 +127,13 @@ class _Account(event.Listener):  # type: ignore[misc]
         self.seconds = 0.0
         self.say: Callable[[str], None] | None = None
 
-    def on_start(self, event: event.Event) -> None:
+    def announce(self, name: str) -> None:
         if self.say is not None:
             say, self.say = self.say, None
-            say(str(event.data["dispatcher"].py_func.__name__))
+            say(name)
+
+    def on_start(self, event: event.Event) -> None:
+        self.announce(str(event.data["dispatcher"].py_func.__name__))
 
     def on_end(self, event: event.Event) -> None:
         return

@@ -45,7 +45,7 @@ def anneal(
     clock = time.process_time()
     check_k(k, len(values))
     check_choice("effort", effort, EFFORTS)
-    first = mdav(values, k, weights=weights, threads=threads)
+    first = mdav(values, k, weights=weights)
     before = first.sse(values, weights)
     if len(values) < 2 * k or before == 0.0:
         return first

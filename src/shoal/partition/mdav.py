@@ -7,24 +7,17 @@ lowest row. `solanas` is Algorithm 1 of Solanas et al.; `thesis` reproduces the 
 
 from __future__ import annotations
 
-import os
-from contextlib import nullcontext
-from threading import Lock
-
 import numpy as np
 
-from shoal.errors import UsageError, check_choice, check_k
+from shoal.errors import check_choice, check_k
 from shoal.kernels.distance import EUCLIDEAN, L1
 from shoal.kernels.leftovers import join_closest
-from shoal.kernels.mdav import groups_by_sweep, groups_by_tree
 from shoal.partition.inputs import Floats, as_rows, as_weights
 from shoal.partition.partition import Ints, KPartition
 
 REMAINDERS = ("standard", "solanas", "thesis", "distribute")
 METRICS = {"euclidean": EUCLIDEAN, "l1": L1}
 ENGINES = ("auto", "brute", "tree")
-
-_one_at_a_time = Lock()  # Numba's simplest threading layer must not be entered by two threads at once
 
 
 def mdav(
@@ -35,7 +28,6 @@ def mdav(
     remainder: str = "standard",
     metric: str = "euclidean",
     engine: str = "auto",
-    threads: int | None = 1,
 ) -> KPartition:
     """Partition scaled records by MDAV.
 
@@ -49,8 +41,7 @@ def mdav(
 
     With weights the centroid is the weighted mean; k counts records. The closest group is the one whose centroid,
     before anyone joined, is closest; the one with the lowest first row among equals.
-    threads: None for all cores. A second thread shares the large sweeps of `brute`; more have nothing to do. `tree`
-    asks for too little at a time to share it, and uses one. The labels are the same.
+    One thread: each group waits for the one before, and a sweep or a tree search is too short to share.
     """
     values = as_rows(values)
     n = values.shape[0]
@@ -59,24 +50,19 @@ def mdav(
     check_choice("remainder", remainder, REMAINDERS)
     check_choice("metric", metric, METRICS)
     check_choice("engine", engine, ENGINES)
-    if threads is None:
-        threads = os.cpu_count() or 1
-    if threads < 1:
-        raise UsageError(f"threads must be 1 or more, not {threads}")
     if engine == "auto":
         engine = "tree" if _tree_is_faster(*values.shape) else "brute"
     # The origin goes to a record's value (the lower median), so that differences of whole numbers stay exact.
     values = values - np.partition(values, (n - 1) // 2, axis=0)[(n - 1) // 2]
     least, one_more = (3 * k, True) if remainder == "standard" else (2 * k, False)
+    # Only the engine that is used is loaded, for compiling one takes its time.
     if engine == "tree":
-        threads = 1
-        labels = groups_by_tree(values, weights, k, least, one_more, METRICS[metric])
+        from shoal.kernels.mdav_by_tree import groups_by_tree as groups
     else:
-        threads = min(threads, 2)
-        with _one_at_a_time if threads == 2 else nullcontext():
-            labels = groups_by_sweep(values, weights, k, least, one_more, METRICS[metric], threads == 2)
+        from shoal.kernels.mdav_by_sweep import groups_by_sweep as groups
+    labels = groups(values, weights, k, least, one_more, METRICS[metric])
     _settle(labels, values, weights, k, remainder, METRICS[metric])
-    return KPartition(labels, {"engine": engine, "threads": threads})
+    return KPartition(labels, {"engine": engine})
 
 
 def _tree_is_faster(n: int, d: int) -> bool:

@@ -62,7 +62,7 @@ def memetic(
     clock = time.process_time()
     check_k(k, len(values))
     check_choice("effort", effort, EFFORTS)
-    first = mdav(values, k, weights=weights, threads=threads)
+    first = mdav(values, k, weights=weights)
     before = first.sse(values, weights)
     if len(values) < 2 * k or before == 0.0:
         return first

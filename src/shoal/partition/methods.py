@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import UsageError, check_k, unknown
+from shoal.kernels.compiling import compile_together
 from shoal.partition.partition import KPartition
 
 Floats = NDArray[np.float64]
@@ -31,9 +32,12 @@ class Method:
 
     name: str
     idea: str
+    kernels: tuple[str, ...] = ()  # its large kernels: compiled at the same time on first use
 
     @property
     def function(self) -> Callable[..., KPartition]:
+        if self.kernels:
+            compile_together(*self.kernels)
         module = importlib.import_module(f"shoal.partition.{self.name}")
         function: Callable[..., KPartition] = getattr(module, self.name)
         return function
@@ -66,19 +70,21 @@ class Method:
                 raise UsageError(f"the method {self.name} has no option {name!r}{hint}. Its options: {has}")
 
 
+_SEARCH = ("anneal", "mdav_by_tree", "local_search", "neighbours", "mdav_by_sweep")
+
 METHODS = {
     m.name: m
     for m in (
-        Method("auto", "The best default for the size of the file"),
+        Method("auto", "The best default for the size of the file", _SEARCH),
         Method("mdav", "Groups of k around the records farthest from the centroid, two at a time"),
         Method("md", "Groups of k around the two most distant records"),
         Method("vmdav", "MDAV with groups of k to 2k-1 that follow the data's clusters"),
         Method("mst", "The minimum spanning tree, cut at its longest edges"),
         Method("path", "A short tour through all records, cut optimally"),
         Method("univariate", "The optimum of a single column"),
-        Method("anneal", "Annealing: moves of records between neighbouring groups, at a falling temperature"),
-        Method("memetic", "Several annealed partitions, their groups inherited and recombined"),
-        Method("blocks", "Annealing block by block, for files of any size"),
+        Method("anneal", "Annealing: moves of records between neighbouring groups, at a falling temperature", _SEARCH),
+        Method("memetic", "Several annealed partitions, their groups inherited and recombined", _SEARCH),
+        Method("blocks", "Annealing block by block, for files of any size", _SEARCH),
         Method("exact", "The optimum of a small file, proved"),
     )
 }
