@@ -9,7 +9,7 @@ from reference import counting as twin
 from shoal.errors import ShoalError
 from shoal.partition.counting import (
     candidate_probability,
-    partitions_of_most_groups,
+    mu,
     published_bound,
     representatives,
 )
@@ -26,15 +26,20 @@ def test_representatives_equal_the_printed_recursion() -> None:
 
 
 def test_example_of_thirty_records_as_printed() -> None:
-    assert partitions_of_most_groups(30, 3) == 1208883745669600000
+    assert mu(30, 3) == 1208883745669600000
     assert published_bound(30, 3) == Fraction(13297721202365600000, 10**30)
 
 
-def test_mu_counts_partitions() -> None:
-    for n, k in [(6, 3), (7, 3), (9, 3), (10, 3), (5, 2), (8, 2), (9, 4)]:
-        groups = n // k
-        even = range(n // groups, n // groups + 1 + (n % groups > 0))
-        assert partitions_of_most_groups(n, k) == twin.partitions(tuple(range(n)), groups, even)
+def test_mu_counts_partitions_where_k_divides_n() -> None:
+    for n, k in [(4, 2), (6, 2), (8, 2), (6, 3), (9, 3), (8, 4)]:
+        assert mu(n, k) == twin.partitions(tuple(range(n)), n // k, range(k, k + 1))
+
+
+def test_mu_is_below_the_number_of_partitions_elsewhere() -> None:
+    assert mu(7, 3) == Fraction(35, 2)
+    for n, k in [(7, 3), (10, 3), (11, 3), (5, 2), (9, 4)]:
+        even = range(n // (n // k), n // (n // k) + 2)
+        assert mu(n, k) < twin.partitions(tuple(range(n)), n // k, even)
 
 
 def test_exact_probability_counts_chromosomes() -> None:

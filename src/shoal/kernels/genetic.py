@@ -181,7 +181,15 @@ def _invert(genes: Genes, state: Word) -> None:
 
 @kernel("void(f8[:,::1], i8, i4[:,:,::1], f8[:,::1], i4[::1], f8[::1], u8[::1], i8[::1], i8)")
 def begin(
-    distances: Floats, k: int, population: Genes, sse: Floats, best: Genes, least: Floats, state: Word, counts: Ints, kept: int
+    distances: Floats,
+    k: int,
+    population: Genes,
+    sse: Floats,
+    best: Genes,
+    least: Floats,
+    state: Word,
+    counts: Ints,
+    kept: int,
 ) -> None:
     """The first generation: `kept` chromosomes that are there already, then random candidates for the optimum."""
     chromosomes, n = population.shape[1], population.shape[2]

@@ -28,17 +28,20 @@ def representatives(n: int, k: int) -> int:
     return ways[n]
 
 
-def partitions_of_most_groups(n: int, k: int) -> int:
-    """mu: the partitions into floor(n/k) groups whose sizes are as even as possible.
+def mu(n: int, k: int) -> Fraction:
+    """n! / (k1! ... kG!) / G! for the sizes of floor(n/k) groups, as even as possible.
 
-    >>> partitions_of_most_groups(30, 3)
-    1208883745669600000
+    Where k divides n it is the number of partitions into groups of k. Elsewhere, with groups of two sizes, it
+    is below their number and may be no whole number: the papers print the expression all the same.
+
+    >>> mu(30, 3)
+    Fraction(1208883745669600000, 1)
     """
     k = check_k(k, n)
     groups = n // k
     size, larger = divmod(n, groups)
     named = factorial(n) // (factorial(size) ** (groups - larger) * factorial(size + 1) ** larger)
-    return named // factorial(groups)
+    return Fraction(named, factorial(groups))
 
 
 def published_bound(n: int, k: int) -> Fraction:
@@ -47,7 +50,7 @@ def published_bound(n: int, k: int) -> Fraction:
     >>> float(published_bound(30, 3))
     1.32977212023656e-11
     """
-    return Fraction(representatives(n, k) * partitions_of_most_groups(n, k), (n // k) ** n)
+    return representatives(n, k) * mu(n, k) / (n // k) ** n
 
 
 def candidate_probability(n: int, k: int) -> Fraction:

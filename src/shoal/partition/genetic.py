@@ -56,7 +56,10 @@ def genetic(
     n = len(values)
     k = check_k(k, n)
     generations = _check(n, population, generations, seed, mutation_rate, crossover_rate, inversion)
-    operators = (CROSSOVERS[check_choice("crossover", crossover, CROSSOVERS)], SELECTIONS[check_choice("selection", selection, SELECTIONS)])
+    operators = (
+        CROSSOVERS[check_choice("crossover", crossover, CROSSOVERS)],
+        SELECTIONS[check_choice("selection", selection, SELECTIONS)],
+    )
     chromosomes = np.zeros((2, population, n), dtype=np.int32)
     if start is not None:
         chromosomes[0, 0] = _as_chromosome(start, k, n)
@@ -83,6 +86,11 @@ def genetic(
     return KPartition(best, facts)
 
 
+def usual_generations(n: int) -> int:
+    """The papers' number for a set of n records."""
+    return 10_000 if n <= 35 else 100_000
+
+
 def _check(
     n: int,
     population: int,
@@ -107,7 +115,7 @@ def _check(
             "take hybrid, which splits the file first"
         )
     if generations is None:
-        return 10_000 if n <= 35 else 100_000
+        return usual_generations(n)
     if generations < 0:
         raise UsageError(f"generations must be a whole number from 0 on, not {generations}")
     return generations
