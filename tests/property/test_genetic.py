@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+
 from reference import genetic as twin
 from reference.optimum import optimum
 from shoal.errors import ShoalError

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+
 from reference import counting as twin
 from shoal.errors import ShoalError
 from shoal.partition.counting import (

@@ -27,6 +27,22 @@ METHOD_OPTIONS = (
     click.option("--gamma", type=str, help="vmdav: how readily groups grow, a number or auto."),
     click.option("--split/--no-split", default=None, help="mst: split trees of 2k records or more."),
     click.option("--order", type=click.Choice(["tour", "nearest", "mdav"]), help="path: the order that is cut."),
+    click.option("--population", type=int, help="genetic, hybrid: the number of chromosomes."),
+    click.option("--generations", type=int, help="genetic, hybrid: how many; by the number of records if not given."),
+    click.option("--mutation-rate", type=float, help="genetic, hybrid: the share of genes that change."),
+    click.option("--crossover-rate", type=float, help="genetic, hybrid: the share of parents that exchange genes."),
+    click.option("--crossover", type=click.Choice(["one-point", "two-point", "uniform"]), help="genetic, hybrid."),
+    click.option("--selection", type=click.Choice(["roulette", "tournament", "rank"]), help="genetic, hybrid."),
+    click.option("--inversion", type=float, help="genetic, hybrid: the share of children with a reversed stretch."),
+    click.option("--macro-size", type=int, help="hybrid: records in a macro-group, a multiple of k."),
+    click.option("--macro-split", type=click.Choice(["two-step", "direct"]), help="hybrid: how macro-groups are made."),
+    click.option("--heuristic", type=click.Choice(["mdav", "md"]), help="hybrid: what makes the first groups."),
+    click.option("--runs", type=int, help="hybrid: populations a macro-group, which share the generations."),
+)
+OWN = (
+    *("remainder", "metric", "engine", "gamma", "split", "order"),
+    *("population", "generations", "mutation_rate", "crossover_rate", "crossover", "selection", "inversion"),
+    *("macro_size", "macro_split", "heuristic", "runs"),
 )
 
 
@@ -56,7 +72,7 @@ def command(output: str | None, report: str | None, as_json: bool, **given: Any)
     from shoal.partition.methods import method
 
     say_when_compiling()
-    own = {name: given.pop(name) for name in ("remainder", "metric", "engine", "gamma", "split", "order")}
+    own = {name: given.pop(name) for name in OWN}
     options = {name: value for name, value in own.items() if value is not None}
     method(given["method"]).check_options(options)
     if output is not None:

@@ -71,8 +71,8 @@ def sensitivity(
     """
     from pathlib import Path
 
-    from shoal.study.sensitivity import chosen_grid, run_grid, values_of
     from shoal.study.analysis import analyse
+    from shoal.study.sensitivity import chosen_grid, run_grid, values_of
 
     say_when_compiling()
     grid = chosen_grid(**given)

@@ -76,6 +76,8 @@ METHODS = {
         Method("mst", "The minimum spanning tree, cut at its longest edges"),
         Method("path", "A short tour through all records, cut optimally"),
         Method("univariate", "The optimum of a single column"),
+        Method("genetic", "The papers' genetic algorithm: the optimum of a dozen records, of use up to about 100"),
+        Method("hybrid", "MDAV's groups, improved by the genetic algorithm within macro-groups of neighbours"),
         Method("exact", "The optimum of a small file, proved"),
     )
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import plotly.graph_objects as go
@@ -81,7 +82,7 @@ def surface_chart(found: dict[str, Any]) -> Any:
 
 def histogram_chart(found: dict[str, Any]) -> Any:
     edges = found["edges"]
-    middles = [(left + right) / 2 for left, right in zip(edges, edges[1:], strict=False)]
+    middles = [(left + right) / 2 for left, right in itertools.pairwise(edges)]
     chart = go.Figure(go.Bar(x=middles, y=found["runs"]))
     chart.update_layout(xaxis_title="generation that found the best", yaxis_title="runs", bargap=0.05)
     return chart

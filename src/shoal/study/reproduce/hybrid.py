@@ -22,9 +22,28 @@ def hybrid(data_folder: Path | None = None, quick: bool = False, seed: int = 0) 
         before, after = found.facts["heuristic_sse"], found.sse(values)
         ours = [before, found.facts["macro_groups"], after, 100 * (before - after) / before]
         rows.append(
-            [printed["dataset"], printed["macro_size"], printed["mdav"], printed["macro_groups"], printed["sse"], printed["improvement"], *ours]
+            [
+                printed["dataset"],
+                printed["macro_size"],
+                printed["mdav"],
+                printed["macro_groups"],
+                printed["sse"],
+                printed["improvement"],
+                *ours,
+            ]
         )
-    columns = ["set", "K", "MDAV printed", "macro-groups printed", "hybrid printed", "gain % printed", "MDAV", "macro-groups", "hybrid", "gain %"]
+    columns = [
+        "set",
+        "K",
+        "MDAV printed",
+        "macro-groups printed",
+        "hybrid printed",
+        "gain % printed",
+        "MDAV",
+        "macro-groups",
+        "hybrid",
+        "gain %",
+    ]
     note = (
         "k = 3, SSE of standardised values. Scattered and Clustered are made by the seed, the papers' are lost; "
         "Clustered's groups are moved by up to one million either way, which the papers do not tell."

@@ -29,7 +29,10 @@ def sensitivity(data_folder: Path | None = None, quick: bool = False, seed: int 
     table: Table = {
         "title": "Table V as printed",
         "columns": ours["columns"],
-        "rows": [[f"{r['n']}x{r['d']}", *(f"{r[f][0]} – {r[f][1]}" for f in ("mutation", "crossover", "population"))] for r in BEST_RANGES],
+        "rows": [
+            [f"{r['n']}x{r['d']}", *(f"{r[f][0]} – {r[f][1]}" for f in ("mutation", "crossover", "population"))]
+            for r in BEST_RANGES
+        ],
         "note": "",
     }
     ours["note"] += (

@@ -37,7 +37,7 @@ def sme(data_folder: Path | None = None, quick: bool = False, seed: int = 0) -> 
         "columns": ["method", "seconds printed", "CPU seconds here", "SSE printed", "SSE here"],
         "rows": rows,
         "note": "Standardised with the population's deviation; printed SSE are truncated. The genetic algorithm's time "
-        "is that of 5,000 generations of 100 chromosomes. Ours for the optimum is that of the subset dynamic programme.",
+        "is that of 5,000 generations of 100 chromosomes. The optimum is found by a dynamic programme over subsets.",
     }
     least = float(rows[0][4])
     return Result("The eleven companies", [table, _shares(values, least, quick, seed)])
