@@ -9,7 +9,7 @@ import click
 from shoal.cli.options import print_json, progress_bar, say_when_compiling
 
 
-class Numbers(click.ParamType):
+class Numbers(click.ParamType):  # type: ignore[type-arg]
     """Numbers with commas between them, or a range: 0:1:0.1 is 0 to 1 in steps of 0.1."""
 
     name = "a,b,… or from:to:step"
