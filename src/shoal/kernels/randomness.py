@@ -37,4 +37,4 @@ def uniform(state: NDArray[np.uint64]) -> float:
 @inner
 def below(state: NDArray[np.uint64], bound: int) -> int:
     """A whole number in 0 .. bound - 1, for a bound far below 2 ** 32."""
-    return int(((draw(state) >> _S32) * np.uint64(bound)) >> _S32)
+    return int(np.int64(((draw(state) >> _S32) * np.uint64(bound)) >> _S32))
