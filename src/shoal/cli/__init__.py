@@ -15,6 +15,8 @@ from shoal.errors import ShoalError, ShoalWarning, unknown
 COMMANDS = {
     "microaggregate": "Put records into groups of at least k and replace them by the group's mean.",
     "assess": "Measure what a protected file lost and what risk is left.",
+    "study": "Study how a search behaves under its settings.",
+    "reproduce": "Make the papers' tables again, the printed figures beside ours.",
     "data": "List the benchmark data sets; make the generated ones.",
     "warmup": "Compile everything now, so that no later run has to.",
 }

@@ -18,38 +18,42 @@ from shoal.cli.options import (
 
 # Options that belong to some methods only: a method that does not have one refuses it.
 METHOD_OPTIONS = (
-    click.option(
-        "--remainder",
+    click.Option(
+        ["--remainder"],
         type=click.Choice(["standard", "solanas", "thesis", "distribute"]),
         help="mdav: what becomes of the last records.",
     ),
-    click.option("--metric", type=click.Choice(["euclidean", "l1"]), help="mdav: the distance."),
-    click.option("--engine", type=click.Choice(["auto", "brute", "tree"]), help="mdav: how; the answer is the same."),
-    click.option(
-        "--effort",
+    click.Option(["--metric"], type=click.Choice(["euclidean", "l1"]), help="mdav: the distance."),
+    click.Option(["--engine"], type=click.Choice(["auto", "brute", "tree"]), help="mdav: how; the answer is the same."),
+    click.Option(
+        ["--effort"],
         type=click.Choice(["quick", "standard", "thorough"]),
         help="auto, anneal, memetic, blocks: how much work; standard by default.",
     ),
-    click.option("--seconds", type=float, help="auto, anneal, memetic, blocks, exact: stop after that long."),
-    click.option(
-        "--checkpoint",
+    click.Option(["--seconds"], type=float, help="auto, anneal, memetic, blocks, exact: stop after that long."),
+    click.Option(
+        ["--checkpoint"],
         type=click.Path(path_type=Path),
         help="auto, anneal, memetic: write the state here now and then.",
     ),
-    click.option("--resume", is_flag=True, default=None, help="Go on from the checkpoint."),
-    click.option("--gamma", type=str, help="vmdav: how readily groups grow, a number or auto."),
-    click.option("--split/--no-split", default=None, help="mst: split trees of 2k records or more."),
-    click.option("--order", type=click.Choice(["tour", "nearest", "mdav"]), help="path: the order that is cut."),
+    click.Option(["--resume"], is_flag=True, default=None, help="Go on from the checkpoint."),
+    click.Option(["--gamma"], type=str, help="vmdav: how readily groups grow, a number or auto."),
+    click.Option(["--split/--no-split"], default=None, help="mst: split trees of 2k records or more."),
+    click.Option(["--order"], type=click.Choice(["tour", "nearest", "mdav"]), help="path: the order that is cut."),
+    click.Option(["--population"], type=int, help="genetic, hybrid: the number of chromosomes."),
+    click.Option(["--generations"], type=int, help="genetic, hybrid: how many; by the number of records if not given."),
+    click.Option(["--mutation-rate"], type=float, help="genetic, hybrid: the share of genes that change."),
+    click.Option(["--crossover-rate"], type=float, help="genetic, hybrid: the share of parents that exchange genes."),
+    click.Option(["--crossover"], type=click.Choice(["one-point", "two-point", "uniform"]), help="genetic, hybrid."),
+    click.Option(["--selection"], type=click.Choice(["roulette", "tournament", "rank"]), help="genetic, hybrid."),
+    click.Option(["--inversion"], type=float, help="genetic, hybrid: the share of children with a reversed stretch."),
+    click.Option(["--macro-size"], type=int, help="hybrid: records in a macro-group, a multiple of k."),
+    click.Option(
+        ["--macro-split"], type=click.Choice(["two-step", "direct"]), help="hybrid: how macro-groups are made."
+    ),
+    click.Option(["--heuristic"], type=click.Choice(["mdav", "md"]), help="hybrid: what makes the first groups."),
+    click.Option(["--runs"], type=int, help="hybrid: populations a macro-group, which share the generations."),
 )
-
-
-OWN = ("remainder", "metric", "engine", "effort", "seconds", "checkpoint", "resume", "gamma", "split", "order")
-
-
-def method_options(command: Any) -> Any:
-    for option in reversed(METHOD_OPTIONS):
-        command = option(command)
-    return command
 
 
 @click.command()
@@ -64,7 +68,6 @@ def method_options(command: Any) -> Any:
 @click.option("--bound-seconds", type=float, default=60.0, show_default=True, help="At most that long for the bound.")
 @click.option("--missing", default="error", show_default=True, help="Missing values: error, drop or median.")
 @click.option("--threads", type=click.IntRange(min=1), default=None, help="At most this many; all cores by default.")
-@method_options
 @output_options
 def command(output: str | None, report: str | None, as_json: bool, **given: Any) -> None:
     """Put the records of FILE into groups of at least k and replace each by its group's mean.
@@ -75,7 +78,7 @@ def command(output: str | None, report: str | None, as_json: bool, **given: Any)
     from shoal.partition.methods import method
 
     say_when_compiling()
-    own = {name: given.pop(name) for name in OWN}
+    own = {name: given.pop(name) for name in (option.name or "" for option in METHOD_OPTIONS)}
     options = {name: value for name, value in own.items() if value is not None}
     method(given["method"]).check_options(options)
     if output is not None:
@@ -100,3 +103,6 @@ def command(output: str | None, report: str | None, as_json: bool, **given: Any)
         for target in (output, report):
             if target is not None:
                 click.echo(f"Written: {target}")
+
+
+command.params.extend(METHOD_OPTIONS)

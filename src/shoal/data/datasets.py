@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from shoal.data import solanas
 from shoal.data.files import write_file
 from shoal.data.roles import Roles
 from shoal.data.table import Table, read
@@ -229,6 +230,20 @@ KNOWN: dict[str, Dataset] = {
         ),
         Dataset(
             "random", "independent uniform columns between 0 and 1", "made by a seed", generator=_random, options=_SIZE
+        ),
+        Dataset(
+            "scattered",
+            "uniform values without clusters",
+            "made by a seed, after Solanas et al. 2008",
+            generator=solanas.scattered,
+            options={"rows": 1000, "columns": 2},
+        ),
+        Dataset(
+            "clustered",
+            "uniform values moved in clusters of three to five records",
+            "made by a seed, after Solanas et al. 2008",
+            generator=solanas.clustered,
+            options={"rows": 1000, "columns": 2},
         ),
     )
 }

@@ -85,6 +85,8 @@ METHODS = {
         Method("anneal", "Annealing: moves of records between neighbouring groups, at a falling temperature", _SEARCH),
         Method("memetic", "Several annealed partitions, their groups inherited and recombined", _SEARCH),
         Method("blocks", "Annealing block by block, for files of any size", _SEARCH),
+        Method("genetic", "The papers' genetic algorithm: the optimum of a dozen records, of use up to about 100"),
+        Method("hybrid", "MDAV's groups, improved by the genetic algorithm within macro-groups of neighbours"),
         Method("exact", "The optimum of a small file, proved"),
     )
 }

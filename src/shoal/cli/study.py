@@ -1,0 +1,97 @@
+"""`shoal study`: how the searches behave. A study is a subcommand below."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from shoal.cli.options import print_json, progress_bar, say_when_compiling
+
+
+class Numbers(click.ParamType):  # type: ignore[type-arg]
+    """Numbers with commas between them, or a range: 0:1:0.1 is 0 to 1 in steps of 0.1."""
+
+    name = "a,b,… or from:to:step"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
+        if not isinstance(value, str):
+            return tuple(value)
+        try:
+            if ":" in value:
+                first, last, step = (float(part) for part in value.split(":"))
+                if step <= 0 or last < first:
+                    raise ValueError
+                return tuple(round(first + i * step, 10) for i in range(int((last - first) / step + 1e-9) + 1))
+            return tuple(float(part) for part in value.split(","))
+        except ValueError:
+            self.fail(
+                f"{value!r} is neither numbers with commas between them (0.1,0.3) nor from:to:step (0:1:0.1)",
+                param,
+                ctx,
+            )
+
+
+@click.group("study")
+def command() -> None:
+    """Study how a search behaves under its settings."""
+
+
+@command.command("sensitivity")
+@click.argument("data")
+@click.option("-k", type=int, default=3, show_default=True, help="The least number of records in a group.")
+@click.option("--quasi", default=None, help="Columns of a file, with commas between; all by default.")
+@click.option(
+    "--grid", default="coarse", show_default=True, help="published (11 x 11 x 10, ten runs each), coarse or quick."
+)
+@click.option("--mutation", type=Numbers(), default=None, help="Other mutation rates.")
+@click.option("--crossover", type=Numbers(), default=None, help="Other crossover rates.")
+@click.option("--population", type=Numbers(), default=None, help="Other population sizes.")
+@click.option("--repeats", type=click.IntRange(min=1), default=None, help="Runs of each setting.")
+@click.option("--generations", type=click.IntRange(min=1), default=None, help="10,000 up to 35 records, else 100,000.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed, the same answer."
+)
+@click.option("--threads", type=click.IntRange(min=1), default=None, help="At most this many; all cores by default.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False),
+    default="sensitivity",
+    show_default=True,
+    help="The folder of the runs, the page and the JSON; a stopped study goes on from it.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as one JSON object.")
+def sensitivity(
+    data: str, k: int, quasi: str | None, output: str, as_json: bool, seed: int, threads: int | None, **given: Any
+) -> None:
+    """Run the genetic algorithm over a grid of its rates and population, and find their best ranges.
+
+    DATA is a file, a known set (see `shoal data list`) or a size such as 20x2: random values, made by the seed.
+    """
+    from pathlib import Path
+
+    from shoal.study.analysis import analyse
+    from shoal.study.sensitivity import chosen_grid, run_grid, values_of
+
+    say_when_compiling()
+    grid = chosen_grid(**given)
+    values = values_of(data, quasi.split(",") if quasi else (), seed)
+    folder = Path(output)
+    try:
+        with progress_bar("runs") as progress:
+            runs = run_grid(values, k, grid, folder=folder, seed=seed, threads=threads, progress=progress)
+    except KeyboardInterrupt:
+        click.echo(f"Stopped; the finished runs are in {folder}: the same command goes on from there.", err=True)
+        raise click.exceptions.Exit(130) from None
+    from shoal.study.outcome import outcome
+
+    result = outcome(data, runs, analyse(runs))
+    result.write(folder, "sensitivity")
+    if as_json:
+        print_json(result.as_json())
+    else:
+        from shoal.cli.reproduce import print_result
+
+        print_result(result)
+        click.echo(f"Written: {folder}/runs.parquet, {folder}/sensitivity.html, {folder}/sensitivity.json")

@@ -1,0 +1,16 @@
+"""Where a reproduction takes its benchmark sets from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from shoal.data import datasets
+from shoal.data.table import Floats, read
+
+
+def numbers(name: str, folder: Path | None, seed: int = 0) -> Floats:
+    """The used columns of a known set: from a file in the folder if one is given, else from where sets are kept."""
+    if folder is None or datasets.known(name).generator is not None:
+        return datasets.numbers(name, seed)
+    table = read(folder / f"{name}.csv")
+    return table.numbers(datasets.known(name).used or tuple(table.columns))
