@@ -108,6 +108,13 @@ class Network:
         metric = float(self.task.influential.between(swaps[:, 0], swaps[:, 1]).sum())
         return Solution(swaps, counts, metric, self.task.judge(counts, metric))
 
+    def all_nearest(self, depth: int) -> NearestPartners:
+        """A table of nearest partners for every vital record: this network's own if it has them all."""
+        if self.nearest.movers.size == self.task.vitals.size and (self.nearest.movers == self.task.vitals).all():
+            return self.nearest
+        fits = max(1, min(depth, 4 * TABLE // max(1, self.task.vitals.size * self.task.districts)))
+        return nearest_partners(self.task.influential, self.task.vitals, self.task.partners, self.bounds, fits)
+
     def _run(self, low: Ints, high: Ints, start: Flow | None) -> Flow | None:
         self.solves += 1
         table = self.nearest
@@ -159,7 +166,8 @@ class Network:
             joining.append(block[pays.any(axis=1)])
         new = np.concatenate(joining)
         if new.size:
-            self._grow(np.union1d(self.nearest.movers, new), self.nearest.depth)
+            joined = np.isin(task.vitals, np.concatenate([self.nearest.movers, new]))
+            self._grow(task.vitals[joined], self.nearest.depth)
         return bool(new.size)
 
     def _complete(self) -> bool:

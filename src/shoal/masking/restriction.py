@@ -68,16 +68,12 @@ class Restrictions:
     shape: str = "zmf"
     root: bool = False
 
-    def each(self, values: Floats) -> Floats:
-        """The restrictions' values for a signal."""
-        return np.array(
-            [
-                float(falling(values[d], a, b, self.shape))
-                for d, a, b in zip(self.outlying, self.threshold, self.original, strict=True)
-            ]
-        )
+    def alone(self, district: int, values: ArrayLike) -> Floats:
+        """The restriction of one outlying district at these values; with `root` its square root."""
+        i = int(np.flatnonzero(self.outlying == district)[0])
+        value = falling(values, self.threshold[i], self.original[i], self.shape)
+        return np.sqrt(value) if self.root else value
 
     def compatibility(self, values: Floats) -> float:
         """The product of the restrictions' values; with `root` its square root, as the paper printed (spec/5)."""
-        product = float(np.prod(self.each(values)))
-        return float(np.sqrt(product)) if self.root else product
+        return float(np.prod([float(self.alone(int(d), values[d])) for d in self.outlying]))

@@ -141,6 +141,21 @@ class Solution:
         return self.verdict.feasible
 
 
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a method found: feasible solutions, the least distortion first, and how it came by them.
+
+    candidates: how many were judged. fittest: the best by fitness, feasible or not (memetic). bound: no masked
+    solution has less distortion (flow). traces: best, mean and deviation of the fitness by generation, a run each.
+    """
+
+    solutions: list[Solution]
+    candidates: int
+    fittest: Solution | None = None
+    bound: float | None = None
+    traces: list[Floats] = field(default_factory=list)
+
+
 def masking_task(
     district: Ints,
     vital: Flags,
