@@ -26,7 +26,7 @@ def _sift_up(heap: Ints, place: Ints, key: Floats, at: int) -> None:
     node = heap[at]
     while at > 0:
         parent = (at - 1) // 2
-        if key[heap[parent]] < key[node] or (key[heap[parent]] == key[node] and heap[parent] < node):
+        if key[heap[parent]] < key[node] or (key[heap[parent]] == key[node] and heap[parent] > node):
             break
         heap[at] = heap[parent]
         place[heap[at]] = at
@@ -37,7 +37,7 @@ def _sift_up(heap: Ints, place: Ints, key: Floats, at: int) -> None:
 
 @inner
 def _pop(heap: Ints, place: Ints, key: Floats, size: int) -> int:
-    """Take the node of the least key (ties: least number) from a heap of `size` nodes."""
+    """Take the node of the least key (ties: greatest number, so the sink and districts come first) from a heap of `size` nodes."""
     top = heap[0]
     place[top] = -2
     node = heap[size - 1]
@@ -49,10 +49,10 @@ def _pop(heap: Ints, place: Ints, key: Floats, size: int) -> int:
             break
         if child + 1 < size:
             a, b = heap[child], heap[child + 1]
-            if key[b] < key[a] or (key[b] == key[a] and b < a):
+            if key[b] < key[a] or (key[b] == key[a] and b > a):
                 child += 1
         c = heap[child]
-        if key[node] < key[c] or (key[node] == key[c] and node < c):
+        if key[node] < key[c] or (key[node] == key[c] and node > c):
             break
         heap[at] = c
         place[c] = at

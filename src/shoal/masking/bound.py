@@ -30,6 +30,8 @@ Ints = NDArray[np.int64]
 LARGEST = 120  # districts, and
 HIGHEST = 400  # vital records in one of them: beyond these the cases would take longer than the search
 MOST = 4000  # cases
+PATIENCE = 3  # rounds over the open cases without any gain
+FLOW = 20  # steps that a flow counts for
 IMPOSSIBLE = 1e12
 
 
@@ -49,7 +51,7 @@ class Case:
     prices: Floats | None = None
 
 
-def masked_bound(search: Search, steps: int = 12_000, progress: Progress = silent) -> float:
+def masked_bound(search: Search, steps: int = 20_000, progress: Progress = silent) -> float:
     """The least distortion that any masked solution can have, as far as `steps` subgradient steps can tell."""
     if search.best is None or not _sharp(search):
         return _plain_bound(search)
@@ -58,21 +60,31 @@ def masked_bound(search: Search, steps: int = 12_000, progress: Progress = silen
     if len(cases) > MOST:
         return _plain_bound(search)
     budget, prices = steps, places.start
-    while cases and budget > 0:
+    starts: dict[tuple[bytes, bytes], Flow | None] = {}
+    patience = PATIENCE
+    while cases and budget > 0 and patience > 0:
+        before = (search.ceiling, -min(c.bound for c in cases), len(cases))
         left = []
         for case in cases:
             if case.bound >= search.ceiling - 1e-9:
                 continue
+            if budget <= 0:
+                left.append(case)
+                continue
             start = prices if case.prices is None else case.prices
             bound, prices, classes, used = _case_bound(search, case, places, start, min(budget, 100))
-            budget -= used
+            budget -= used + FLOW
             if bound < search.ceiling - 1e-9:
-                search.solve(np.maximum(case.low[classes], case.least), np.minimum(case.high[classes], case.most))
+                key = (case.least.tobytes(), case.most.tobytes())
+                if key not in starts:
+                    starts[key] = search.solve(case.least, case.most)
+                low, high = np.maximum(case.low[classes], case.least), np.minimum(case.high[classes], case.most)
+                search.solve(low, high, starts[key])
                 left.append(replace(case, bound=max(bound, case.bound), prices=prices))
             progress(steps - budget, steps, search.ceiling, "lower bound")
-        if min((c.bound for c in left), default=np.inf) <= min(c.bound for c in cases) and len(left) == len(cases):
-            break
         cases = left
+        after = (search.ceiling, -min((c.bound for c in cases), default=np.inf), len(cases))
+        patience = patience - 1 if after >= before else PATIENCE
     improve(search)
     return min(min((c.bound for c in cases), default=np.inf), search.ceiling)
 

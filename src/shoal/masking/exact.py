@@ -14,7 +14,7 @@ def mask_by_flow(
     task: Task,
     *,
     budget: int = 400,
-    steps: int = 12_000,
+    steps: int = 20_000,
     network: Network | None = None,
     progress: Progress = silent,
 ) -> Answer:

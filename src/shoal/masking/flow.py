@@ -60,7 +60,7 @@ class Network:
         if depth < 4:
             movers = every[np.isin(task.district[every], task.outlying)]
             depth = table // max(1, movers.size * task.districts)
-        self._grow(movers, int(min(max(depth, 4), 24)))
+        self._grow(movers, int(min(max(depth, 4), 16)))
 
     def solve(self, low: Ints, high: Ints, start: Flow | None = None) -> Flow | None:
         """The optimal flow with counts within low..high, from `start` (optimal for wider bounds); None: impossible."""
