@@ -1,0 +1,1 @@
+"""The papers' tables, made again: one file an entry."""
