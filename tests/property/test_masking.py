@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from reference import masking as twin
 
+from reference import masking as twin
 from shoal.errors import InputError, ShoalError, UsageError
 from shoal.masking.exact import least_distortion, mask_by_flow
 from shoal.masking.flow import Network
 from shoal.masking.memetic import Settings, mask_by_evolution
 from shoal.masking.outliers import outliers, tau_test
 from shoal.masking.restriction import falling, thresholds, zmf
-from shoal.masking.similarity import influential, nearest_partners
 from shoal.masking.signal import goal_signal
+from shoal.masking.similarity import influential, nearest_partners
 from shoal.masking.task import Limits, masking_task
 
 signals = st.lists(
@@ -94,7 +94,9 @@ def tiny(draw, records: int = 9):
 def given_task(district, vital, values, **rest):
     counts = np.bincount(district[vital], minlength=3)
     top = int(counts.argmax())
-    return masking_task(district, vital, values, outlying=np.array([top]), threshold=np.array([counts[top] - 1.0]), **rest)
+    return masking_task(
+        district, vital, values, outlying=np.array([top]), threshold=np.array([counts[top] - 1.0]), **rest
+    )
 
 
 @settings(max_examples=60)
@@ -227,9 +229,7 @@ def test_flow_seeds_stay_within_one_percent_of_the_optimum() -> None:
     network = Network(task)
     seeds = mask_by_flow(task, network=network, budget=80, steps=200).solutions[:5]
     assert seeds
-    answer = mask_by_evolution(
-        task, Settings(runs=1, generations=30, tau=True), seeds=seeds, network=network, seed=1
-    )
+    answer = mask_by_evolution(task, Settings(runs=1, generations=30, tau=True), seeds=seeds, network=network, seed=1)
     best = answer.solutions[0]
     assert best.metric <= 1.01 * least_distortion(task, best.counts, network)
 

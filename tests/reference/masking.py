@@ -1,4 +1,4 @@
-"""Slow twins of masking: the tau test from its definition, the metric by hand, the cheapest swaps by trying them all."""
+"""Slow twins of masking: the tau test from its definition, the metric by hand, the cheapest swaps by trying all."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ def cheapest_swaps(
     district: Sequence[int], vital: Sequence[bool], cost: Sequence[Sequence[float]], target: Sequence[int]
 ) -> float:
     """The least total metric of swaps that give the target counts, over all sets of swaps; infinite if none does."""
-    return min((total for counts, total in all_swaps(district, vital, cost) if counts == list(target)), default=math.inf)
+    return min(
+        (total for counts, total in all_swaps(district, vital, cost) if counts == list(target)), default=math.inf
+    )
 
 
 def all_swaps(

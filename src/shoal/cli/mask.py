@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shoal.cli.options import NAMES, input_options, output_options, print_json, progress_bar, read_table, say_when_compiling
+from shoal.cli.options import (
+    NAMES,
+    input_options,
+    output_options,
+    print_json,
+    progress_bar,
+    read_table,
+    say_when_compiling,
+)
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
@@ -50,7 +58,9 @@ def method_options(command: Any) -> Any:
 @click.option("--second", default=None, metavar="COL=v1,v2", help="The second group of the difference.")
 @click.option("--outliers", type=NAMES, default="", help="Districts to mask; found by the tau test if not given.")
 @click.option("--thresholds", default="", metavar="x,y,…", help="What to bring these districts to, one each.")
-@click.option("--nth", type=int, default=1, show_default=True, help="Automatic threshold: the nth largest ordinary value.")
+@click.option(
+    "--nth", type=int, default=1, show_default=True, help="Automatic threshold: the nth largest ordinary value."
+)
 @click.option(
     "--rule", type=click.Choice(["largest", "below"]), default="largest", show_default=True,
     help="That value, or that minus a fifth of the gap.",
@@ -61,7 +71,9 @@ def method_options(command: Any) -> Any:
 )  # fmt: skip
 @click.option("--root", is_flag=True, help="Compatibility as the paper printed it: a square root.")
 @click.option("--alpha", type=float, default=0.01, show_default=True, help="Significance level of the tau test.")
-@click.option("--side", type=click.Choice(["both", "upper"]), default="both", show_default=True, help="Of the tau test.")
+@click.option(
+    "--side", type=click.Choice(["both", "upper"]), default="both", show_default=True, help="Of the tau test."
+)
 @click.option("--compatibility", type=float, default=0.5, show_default=True, help="Least compatibility.")
 @click.option("--sensitivity", type=float, default=0.0, show_default=True, help="Share of outliers that may stay.")
 @click.option("--distortion", type=float, default=0.3, show_default=True, help="Greatest share of the worst metric.")

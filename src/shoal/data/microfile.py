@@ -139,4 +139,5 @@ def _pick(rng: Rng, kind: Column, values: list[int], percent: list[list[int]]) -
     chances = np.cumsum(np.array(percent, dtype=float), axis=1)
     chances /= chances[:, -1:]
     place = (rng.random(kind.size)[:, None] > chances[kind]).sum(axis=1)
-    return np.array(values)[np.minimum(place, len(values) - 1)]
+    drawn: Column = np.array(values)[np.minimum(place, len(values) - 1)]
+    return drawn

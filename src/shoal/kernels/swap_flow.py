@@ -37,7 +37,7 @@ def _sift_up(heap: Ints, place: Ints, key: Floats, at: int) -> None:
 
 @inner
 def _pop(heap: Ints, place: Ints, key: Floats, size: int) -> int:
-    """Take the node of the least key (ties: greatest number, so the sink and districts come first) from a heap of `size` nodes."""
+    """Take the node of the least key from a heap of `size`; of equal ones the sink and districts come first."""
     top = heap[0]
     place[top] = -2
     node = heap[size - 1]
@@ -193,9 +193,7 @@ def _send(
                 counts[d] += 1
 
 
-@kernel(
-    "i8(i8[::1], i4[::1], i4[:,:,::1], f8[:,:,::1], i8[:,::1], i8[::1], i8[::1], f8[::1], i4[::1], f8[::1])"
-)
+@kernel("i8(i8[::1], i4[::1], i4[:,:,::1], f8[:,:,::1], i8[:,::1], i8[::1], i8[::1], f8[::1], i4[::1], f8[::1])")
 def solve(
     home: Ints,
     where: Small,

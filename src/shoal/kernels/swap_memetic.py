@@ -51,7 +51,16 @@ def _free(first: int, stop: int, used: Small, stamp: int) -> int:
 
 @inner
 def _random_rows(
-    size: int, where_v: Small, where_u: Small, bounds_u: Ints, sizes: Floats, rows_v: Small, rows_u: Small, used_v: Small, used_u: Small, stamp: int
+    size: int,
+    where_v: Small,
+    where_u: Small,
+    bounds_u: Ints,
+    sizes: Floats,
+    rows_v: Small,
+    rows_u: Small,
+    used_v: Small,
+    used_u: Small,
+    stamp: int,
 ) -> int:
     """Draw `size` swaps: vital records at random (hence districts by their counts), districts by their sizes."""
     length = 0
@@ -93,7 +102,7 @@ def _cross(
     used_u: Small,
     stamp: int,
 ) -> int:
-    """The first `cut` rows of one parent, then rows of the other; a record met twice gives way to one of its district."""
+    """The first `cut` rows of one parent, then rows of the other; a record met twice gives way to a neighbour."""
     for i in range(cut):
         rows_v[i], rows_u[i] = head_v[i], head_u[i]
         used_v[head_v[i]] = stamp
@@ -116,7 +125,17 @@ def _cross(
 
 
 @inner
-def _exchange(i: int, j: int, own: Small, other: Small, own_where: Small, other_where: Small, bounds: Ints, used: Small, stamp: int) -> None:
+def _exchange(
+    i: int,
+    j: int,
+    own: Small,
+    other: Small,
+    own_where: Small,
+    other_where: Small,
+    bounds: Ints,
+    used: Small,
+    stamp: int,
+) -> None:
     """Swap mutation: rows i and j exchange the districts of a column; each gets a free record of its new district."""
     first, second = own[i], own[j]
     a, b = own_where[first], own_where[second]
@@ -193,7 +212,7 @@ def _local_search(
     used_u: Small,
     stamp: int,
 ) -> float:
-    """For each row take the free partner nearest to its vital record, or else the free vital record nearest to its partner."""
+    """For each row: the free partner nearest to its vital record, or the free vital record nearest to its partner."""
     total = 0.0
     for i in range(length):
         v, u = rows_v[i], rows_u[i]
@@ -275,7 +294,7 @@ def _fitness(
             reach = last[1] * last[2]
             if flags[outlying[i]] > 0 or (last[1] <= 0.0 and away > 0.0):
                 fitness *= 0.5 * min(1.0, reach / away if last[1] > 0.0 else 0.0) + 0.25
-    return fitness
+    return float(fitness)
 
 
 @inner

@@ -167,9 +167,16 @@ class _Ground:
         upper = float(self.task.limits.side == "upper")
         return np.array(
             [
-                self.task.worst, penalty_centre(self.task, s), s.p_mem, s.recombination, s.mutation,
-                s.uniform, s.boost, float(s.tau), upper,
-            ]  # fmt: skip
+                self.task.worst,
+                penalty_centre(self.task, s),
+                s.p_mem,
+                s.recombination,
+                s.mutation,
+                s.uniform,
+                s.boost,
+                float(s.tau),
+                upper,
+            ]
         )
 
     def _restriction_table(self) -> Floats:

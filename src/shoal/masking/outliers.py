@@ -48,7 +48,7 @@ class TauTest:
     high: float
     blind: bool
 
-    def hides(self, signal: ArrayLike, positions: ArrayLike) -> NDArray[np.bool_]:
+    def hides(self, signal: ArrayLike, positions: Ints) -> NDArray[np.bool_]:
         """For each position: is its value no outlier, and (where the test was blind) no other than the median?"""
         values = np.asarray(signal, dtype=np.float64)[positions]
         plain = ~np.isin(positions, self.positions)

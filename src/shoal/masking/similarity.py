@@ -64,8 +64,8 @@ def influential(
 ) -> Influential:
     """Check the values (a record a row) and weights, and lay them out for the kernels."""
     ordinal = np.ascontiguousarray(np.asarray(ordinal, dtype=np.float64).T)
-    nominal = np.ascontiguousarray(np.asarray(nominal, dtype=np.int32).T)
-    if ordinal.shape[0] + nominal.shape[0] == 0:
+    codes: Codes = np.ascontiguousarray(np.asarray(nominal, dtype=np.int32).T)
+    if ordinal.shape[0] + codes.shape[0] == 0:
         raise UsageError("name at least one influential attribute: swaps are made between similar records")
     for j in range(ordinal.shape[0]):
         bad = np.flatnonzero((ordinal[j] < 0) | np.isinf(ordinal[j]))
@@ -76,8 +76,8 @@ def influential(
                 "make the attribute categorical or shift it"
             )
     w = _weights(ordinal_weights, ordinal.shape[0])
-    g = _weights(nominal_weights, nominal.shape[0])
-    return Influential(ordinal, nominal, w, g * chi[0] ** 2, g * chi[1] ** 2)
+    g = _weights(nominal_weights, codes.shape[0])
+    return Influential(ordinal, codes, w, g * chi[0] ** 2, g * chi[1] ** 2)
 
 
 def _weights(weights: Floats | None, size: int) -> Floats:

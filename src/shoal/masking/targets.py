@@ -127,8 +127,7 @@ def _profiles(search: Search) -> Iterator[Profile]:
     for x in _heights(task, upper):
         high = widest.copy()
         high[upper] = np.minimum(high[upper], count_at_most(task, upper, x))
-        high = _made_compatible(task, low, high)
-        if high is None:
+        if not _make_compatible(task, low, high):
             continue
         flow = search.solve(low, high)
         if flow is None or flow.metric >= search.ceiling:
@@ -149,19 +148,18 @@ def _heights(task: Task, upper: Ints) -> Floats:
     return np.linspace(top, bottom, LEVELS)
 
 
-def _made_compatible(task: Task, low: Ints, high: Ints) -> Ints | None:
-    """Upper bounds on the outlying districts, lowered in turn until the compatibility threshold is kept."""
-    high = high.copy()
+def _make_compatible(task: Task, low: Ints, high: Ints) -> bool:
+    """Lower the upper bounds on outlying districts in turn until the compatibility threshold is kept; False: never."""
     wanted = np.where(task.restrictions.threshold < task.restrictions.original, 1, 0)
     while True:
         at = high.copy()
         at[task.outlying[wanted == 0]] = low[task.outlying[wanted == 0]]
         alone = np.array([float(task.restrictions.alone(int(d), task.signal.of(at)[d])) for d in task.outlying])
         if alone.prod() >= task.limits.compatibility:
-            return high
+            return True
         worst = int(np.argmin(np.where(wanted == 1, alone, np.inf)))
         if wanted[worst] == 0 or high[task.outlying[worst]] <= 0:
-            return None
+            return False
         high[task.outlying[worst]] -= 1
 
 

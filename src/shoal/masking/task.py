@@ -75,7 +75,7 @@ class Task:
 
     @cached_property
     def movable(self) -> int:
-        """Vital records that masking is about: those of the districts outlying from above, the lack of those from below."""
+        """Vital records that masking is about: those of districts outlying from above, the lack of those from below."""
         counts, out = self.signal.counts[self.outlying], self.restrictions
         lack = np.ceil(out.threshold * self.signal.scale[self.outlying] + self.signal.offset[self.outlying]) - counts
         return int(np.where(out.threshold < out.original, counts, np.maximum(lack, 0)).sum())

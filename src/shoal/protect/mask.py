@@ -1,4 +1,4 @@
-"""`shoal.mask_group`: a table in, swaps between districts in the middle, a release whose group is masked out (spec/4)."""
+"""`shoal.mask_group`: a table in, swaps between districts in the middle, a masked release out (spec/4)."""
 
 from __future__ import annotations
 
@@ -210,7 +210,9 @@ def _marked(table: Table, group: tuple[str, Sequence[Any]], what: str) -> Flags:
             try:
                 hits = np.asarray(raw == float(value), dtype=bool)
             except ValueError:
-                raise UsageError(f"the column {column!r} holds numbers, and the {what} value {value!r} is none") from None
+                raise UsageError(
+                    f"the column {column!r} holds numbers, and the {what} value {value!r} is none"
+                ) from None
         if not hits.any():
             known = sorted({str(v) for v in raw.tolist()})
             raise unknown(f"value in the column {column!r}", value, known[:30])

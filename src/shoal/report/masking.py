@@ -1,4 +1,4 @@
-"""The page of a masked group: the signal before and after with its outliers, the feasible solutions, how it was done."""
+"""The page of a masked group: the signal before and after with its outliers, and the feasible solutions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ def render(facts: dict[str, Any]) -> str:
     """The page as HTML that works offline."""
     signals = signal_chart(
         facts["districts"],
-        {"before": (facts["signal"], facts["outliers"]), "after": (facts["modified_signal"], facts["modified_outliers"])},
+        {
+            "before": (facts["signal"], facts["outliers"]),
+            "after": (facts["modified_signal"], facts["modified_outliers"]),
+        },
     )
     told = [
         [name.replace("_", " "), figure(value)]

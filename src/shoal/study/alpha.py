@@ -50,8 +50,8 @@ def alpha_study(
             "title": "Masking under other alphas",
             "columns": ["alpha", "outliers before", "least distortion", "lower bound", "swaps", "solutions"],
             "rows": own,
-            "note": "A larger alpha finds more outliers, so more districts must be masked; a smaller one is content with "
-            "less. Choosing alpha so that nothing is an outlier masks nothing: fix it before looking at the data.",
+            "note": "A larger alpha finds more outliers, so more districts must be masked; a smaller one is content "
+            "with less. Choosing alpha so that nothing is an outlier masks nothing: fix it before looking at the data.",
         },
     ]
     return tables, {"outliers and feasible solutions by alpha": _plot(alphas, published, own)}

@@ -61,15 +61,21 @@ def published_table() -> dict[str, Any]:
         ours = tuple(int(d) + 1 for d in outliers(row.signal))
         rows.append(
             [
-                i + 1, row.fitness, row.metric, row.compatibility, round(product, 3), round(float(np.sqrt(product)), 3),
-                " ".join(map(str, row.outliers)), "same" if ours == row.outliers else " ".join(map(str, ours)),
-            ]  # fmt: skip
+                i + 1,
+                row.fitness,
+                row.metric,
+                row.compatibility,
+                round(product, 3),
+                round(float(np.sqrt(product)), 3),
+                " ".join(map(str, row.outliers)),
+                "same" if ours == row.outliers else " ".join(map(str, ours)),
+            ]
         )
     return {
         "title": "The paper's 24 feasible solutions",
         "columns": ["no.", "fitness", "metric", "mu printed", "product", "its root", "outliers printed", "ours"],
         "rows": rows,
-        "note": "The printed compatibility is the root of the product in 22 rows; the printed formula, the product, in 18.",
+        "note": "Printed compatibilities are the product's root in 22 rows; the printed formula, the product, fits 18.",
     }
 
 
@@ -89,19 +95,34 @@ def _method_table(network: Network, methods: dict[str, Run]) -> dict[str, Any]:
         least = best.metric if optimum is None else optimum.metric
         rows.append(
             [
-                name, run.answer.candidates, len(run.answer.solutions), best.metric, least,
-                100.0 * (best.metric / least - 1.0), best.verdict.compatibility, len(best.swaps), run.answer.bound,
+                name,
+                run.answer.candidates,
+                len(run.answer.solutions),
+                best.metric,
+                least,
+                100.0 * (best.metric / least - 1.0),
+                best.verdict.compatibility,
+                len(best.swaps),
+                run.answer.bound,
                 round(run.seconds, 2),
-            ]  # fmt: skip
+            ]
         )
     return {
         "title": "Least distortion of a feasible solution, and of any swaps for the same signal",
         "columns": [
-            "method", "candidates", "feasible", "metric", "flow's optimum", "above it, %", "compatibility", "swaps",
-            "lower bound", "CPU s",
-        ],  # fmt: skip
+            "method",
+            "candidates",
+            "feasible",
+            "metric",
+            "flow's optimum",
+            "above it, %",
+            "compatibility",
+            "swaps",
+            "lower bound",
+            "CPU s",
+        ],
         "rows": rows,
-        "note": "Made-up microfile: 91,398 records, 38 districts, 13 categorical attributes, thresholds 10 as in the paper. "
+        "note": "Made-up microfile: 91,398 records, 38 districts, 13 categorical attributes, thresholds of 10. "
         "The lower bound holds for every masked solution.",
     }
 
@@ -109,16 +130,21 @@ def _method_table(network: Network, methods: dict[str, Run]) -> dict[str, Any]:
 def _solution_table(task: Task, answer: Answer) -> dict[str, Any]:
     rows = [
         [
-            i + 1, s.facts["fitness"], s.metric, s.verdict.compatibility, len(s.swaps),
-            " ".join(str(int(d) + 1) for d in s.verdict.outliers), " ".join(map(str, s.counts)),
-        ]  # fmt: skip
+            i + 1,
+            s.facts["fitness"],
+            s.metric,
+            s.verdict.compatibility,
+            len(s.swaps),
+            " ".join(str(int(d) + 1) for d in s.verdict.outliers),
+            " ".join(map(str, s.counts)),
+        ]
         for i, s in enumerate(answer.solutions[:24])
     ]
     return {
-        "title": f"Feasible solutions of the memetic algorithm ({len(answer.solutions)} distinct ones; the paper had 24)",
+        "title": f"Feasible solutions of the memetic algorithm ({len(answer.solutions)} distinct; the paper had 24)",
         "columns": ["no.", "fitness", "metric", "compatibility", "swaps", "outliers", "modified signal"],
         "rows": rows,
-        "note": f"Of {answer.candidates} individuals in the last generations; the paper's metrics range from 407 to 551.",
+        "note": f"Of {answer.candidates} individuals of the last generations; the paper's metrics are 407 to 551.",
     }
 
 
