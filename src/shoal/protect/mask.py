@@ -360,8 +360,9 @@ def _fitness(task: Task, solution: Solution, centre: float) -> float:
     return left * solution.verdict.compatibility * penalty(len(solution.swaps), centre)
 
 
-def _numbers(task: Task, counts: Ints) -> list[float] | list[int]:
-    return counts.tolist() if task.signal.kind == "quantity" else task.signal.of(counts).tolist()
+def _numbers(task: Task, counts: Ints) -> list[Any]:
+    numbers: list[Any] = counts.tolist() if task.signal.kind == "quantity" else task.signal.of(counts).tolist()
+    return numbers
 
 
 def _swapped(table: Table, parameter: str, swaps: Ints) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,7 +63,7 @@ def render(facts: dict[str, Any]) -> str:
     )
 
 
-def signal_chart(districts: Sequence[Any], signals: dict[str, tuple[Sequence[float], Sequence[Any]]]) -> Any:
+def signal_chart(districts: Sequence[Any], signals: Mapping[str, tuple[Sequence[float], Sequence[Any]]]) -> Any:
     """Signals over the districts as lines; the outliers of each are marked."""
     names = [str(d) for d in districts]
     colors = [BEFORE, AFTER, "#e8590c", "#5f3dc4", "#2b8a3e"]

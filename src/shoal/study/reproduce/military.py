@@ -6,7 +6,7 @@ The paper's file is not published, only 24 signals of it; those are tested as pr
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,16 +26,14 @@ def military(quick: bool = False, seed: int = 0) -> tuple[list[dict[str, Any]], 
     """Tables (title, columns, rows, note) and plots by name; `quick` runs 2 x 100 generations instead of 10 x 1,000."""
     task = military_task(seed, threshold=float(THRESHOLD))
     network = Network(task)
-    work = {"runs": 2, "generations": 100} if quick else {"runs": 10, "generations": 1000}
-    plain = _timed(lambda: mask_by_evolution(task, Settings(**work), seed=seed, network=network))
-    with_tau = _timed(lambda: mask_by_evolution(task, Settings(**work, tau=True), seed=seed, network=network))
-    effort = {"budget": 60, "steps": 500} if quick else {}
-    flow = _timed(lambda: mask_by_flow(task, network=network, **effort))
-    seeded = _timed(
-        lambda: mask_by_evolution(
-            task, Settings(**work, tau=True), seed=seed, seeds=flow.answer.solutions[:20], network=network
-        )
-    )
+    settings = Settings(runs=2, generations=100) if quick else Settings()
+    tau = replace(settings, tau=True)
+    budget, steps = (60, 500) if quick else (400, 20_000)
+    plain = _timed(lambda: mask_by_evolution(task, settings, seed=seed, network=network))
+    with_tau = _timed(lambda: mask_by_evolution(task, tau, seed=seed, network=network))
+    flow = _timed(lambda: mask_by_flow(task, network=network, budget=budget, steps=steps))
+    start = flow.answer.solutions[:20]
+    seeded = _timed(lambda: mask_by_evolution(task, tau, seed=seed, seeds=start, network=network))
     methods = {"memetic, as published": plain, "memetic, tau in the fitness": with_tau}
     methods |= {"memetic, tau and flow seeds": seeded, "flow": flow}
     tables = [published_table(), _method_table(network, methods), _solution_table(task, plain.answer)]
@@ -150,7 +148,9 @@ def _solution_table(task: Task, answer: Answer) -> dict[str, Any]:
 
 def _chart(task: Task, methods: dict[str, Run]) -> Any:
     labels = list(range(1, task.districts + 1))
-    signals = {"original": (task.signal.counts.tolist(), [int(d) + 1 for d in task.outlying])}
+    signals: dict[str, tuple[list[float], list[Any]]] = {
+        "original": (task.signal.counts.tolist(), [int(d) + 1 for d in task.outlying])
+    }
     for name in ("memetic, as published", "flow"):
         best = methods[name].best
         if best is not None:
