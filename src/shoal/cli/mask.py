@@ -90,6 +90,9 @@ def command(output: str | None, report: str | None, swap_file: str | None, as_js
     from shoal.data.files import check_place, check_target
 
     say_when_compiling()
+    for name in ("quasi", "weight"):
+        if given[name]:
+            raise UsageError(f"--{name} has no meaning for masking: leave it out; --influential names the columns used")
     own = {name: given.pop(name) for name in OWN}
     options = {name: value for name, value in own.items() if value is not None}
     if output is not None:

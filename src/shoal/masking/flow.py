@@ -63,7 +63,7 @@ class Network:
         self._grow(movers, int(min(max(depth, 4), 16)))
 
     def solve(self, low: Ints, high: Ints, start: Flow | None = None) -> Flow | None:
-        """The optimal flow with counts within low..high, from `start` (optimal for wider bounds); None: impossible."""
+        """The optimal flow with counts within low..high, from `start` if its bounds were wider; None: impossible."""
         high = np.minimum(high, self.task.room)
         low = np.maximum(low, 0)
         total = int(self.task.signal.counts.sum())
@@ -119,7 +119,7 @@ class Network:
         self.solves += 1
         table = self.nearest
         n, m = table.movers.size, self.task.districts
-        if start is None or start.size != self.size:
+        if start is None or start.size != self.size or not _wider(start, low, high):
             flow = Flow(
                 low, high, self.task.signal.counts.copy(), self.home.copy(), np.full(n, -1, dtype=np.int64),
                 np.zeros(n), np.full(table.partners.size, -1, dtype=np.int32), np.zeros(n + m + 1), self.size,
@@ -180,3 +180,9 @@ class Network:
         )
         self.home = self.task.district[movers].astype(np.int64)
         self.size = movers.size * self.nearest.depth
+
+
+def _wider(start: Flow, low: Ints, high: Ints) -> bool:
+    """May a flow go on from `start`? Its bounds must hold the new ones; an exact target needs none."""
+    inside = bool((start.low <= low).all() and (start.high >= high).all())
+    return inside or bool((low == high).all())

@@ -124,12 +124,15 @@ def _profiles(search: Search) -> Iterator[Profile]:
     task = search.task
     low, widest = compatible_bounds(task)
     upper = task.outlying[task.restrictions.threshold < task.restrictions.original]
-    for x in _heights(task, upper):
+    flow: Flow | None = None
+    steps = _heights(task, upper)
+    thin = max(1, int(np.ceil(4 * steps.size / max(search.budget, 32))))
+    for x in steps[::thin]:
         high = widest.copy()
         high[upper] = np.minimum(high[upper], count_at_most(task, upper, x))
         if not _make_compatible(task, low, high):
             continue
-        flow = search.solve(low, high)
+        flow = search.solve(low, high, flow)
         if flow is None or flow.metric >= search.ceiling:
             return
         yield Profile(low, high, flow, flow.metric)
@@ -171,7 +174,7 @@ def _quantile_profiles(search: Search, flow: Flow, low0: Ints, high0: Ints, x: f
     level = _levels(task, values, x)
     total = int(task.signal.counts.sum())
     free = np.setdiff1d(np.arange(m), task.outlying)
-    for removed in range(min(7, free.size, m - 4)):
+    for removed in range(0, min(7, free.size, m - 4), 1 if m <= 120 else 3):
         # The districts that take most are the ones that the test may throw out first.
         ranked = np.argsort(-values, kind="stable")
         out = ranked[np.isin(ranked, free)][:removed]
