@@ -1,0 +1,1 @@
+"""Group anonymity: hide where a group is concentrated, by swapping records between districts (spec/4)."""

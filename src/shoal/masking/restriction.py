@@ -1,0 +1,79 @@
+"""Restrictions on the outlying districts and how well a modified signal keeps them (spec/4).
+
+A restriction is 1 at or beyond a threshold on the ordinary side, 0 at the original value, and falls in
+between: Z-shaped (the paper's ZMF), linear or in one step. Thresholds come from the ordinary districts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shoal.errors import UsageError, check_choice
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+SHAPES = ("zmf", "linear", "step")
+RULES = ("largest", "below")
+
+
+def zmf(x: ArrayLike, a: float, b: float) -> Floats:
+    """The Z-shaped function: 1 up to a, 0 from b, two parabolas between; for a > b its mirror image.
+
+    >>> zmf([10, 53.5, 97], 10, 97)
+    array([1. , 0.5, 0. ])
+    """
+    return falling(x, a, b, "zmf")
+
+
+def falling(x: ArrayLike, a: float, b: float, shape: str = "zmf") -> Floats:
+    """A restriction's value: 1 at a and beyond, 0 at b and beyond, `shape` between; a < b unless mirrored."""
+    check_choice("restriction", shape, SHAPES)
+    x = np.asarray(x, dtype=np.float64)
+    if a == b:
+        raise UsageError(f"a restriction's threshold must differ from the original value, and both are {a:g}")
+    way = np.clip((x - a) / (b - a), 0.0, 1.0)
+    if shape == "linear":
+        return np.asarray(1.0 - way)
+    if shape == "step":
+        return np.asarray(way <= 0.0, dtype=np.float64)
+    return np.where(way <= 0.5, 1.0 - 2.0 * way**2, 2.0 * (1.0 - way) ** 2)
+
+
+def thresholds(values: Floats, outlying: Ints, nth: int = 1, rule: str = "largest") -> Floats:
+    """A threshold for each outlying district: the nth largest ordinary value, or that minus a fifth of the gap.
+
+    For a district that is outlying from below it is the nth smallest, plus a fifth of the gap.
+    """
+    check_choice("threshold rule", rule, RULES)
+    ordinary = np.sort(np.delete(values, outlying))
+    if not 1 <= nth <= ordinary.size:
+        raise UsageError(f"nth must be between 1 and {ordinary.size} (the ordinary districts), not {nth}")
+    middle = np.median(ordinary)
+    own = values[outlying]
+    level = np.where(own >= middle, ordinary[-nth], ordinary[nth - 1])
+    return np.asarray(level - 0.2 * (own - level) if rule == "below" else level, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Restrictions:
+    """One restriction for each outlying district, all of one shape."""
+
+    outlying: Ints
+    threshold: Floats
+    original: Floats
+    shape: str = "zmf"
+    root: bool = False
+
+    def alone(self, district: int, values: ArrayLike) -> Floats:
+        """The restriction of one outlying district at these values; with `root` its square root."""
+        i = int(np.flatnonzero(self.outlying == district)[0])
+        value = falling(values, self.threshold[i], self.original[i], self.shape)
+        return np.sqrt(value) if self.root else value
+
+    def compatibility(self, values: Floats) -> float:
+        """The product of the restrictions' values; with `root` its square root, as the paper printed (spec/5)."""
+        return float(np.prod([float(self.alone(int(d), values[d])) for d in self.outlying]))

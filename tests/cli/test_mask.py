@@ -1,0 +1,139 @@
+"""`shoal mask`: the JSON, the written file, and the messages."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from shoal.cli.mask import command
+from shoal.errors import ShoalError
+from shoal.masking.outliers import outliers
+from shoal.protect.mask import mask_group
+
+QUICK = ["--budget", "60", "--steps", "100"]
+
+
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """1,200 records in 15 districts; the group is concentrated in D03 and D11; some ages are missing."""
+    rng = np.random.default_rng(1)
+    district = np.sort(rng.integers(0, 15, 1200))
+    job = rng.choice(["cook", "clerk", "nurse"], 1200)
+    for d in range(15):
+        rows = np.flatnonzero(district == d)
+        count = {3: 30, 11: 20}.get(d, int(rng.integers(1, 4)))
+        job[rows[:count]] = "guard"
+    age = rng.integers(18, 80, 1200).astype(object)
+    age[::97] = None
+    frame = pl.DataFrame(
+        {
+            "district": [f"D{d:02d}" for d in district],
+            "job": job,
+            "age": pl.Series(age.tolist(), dtype=pl.Int64),
+            "sex": rng.choice(["f", "m"], 1200),
+            "name": [f"person {i}" for i in range(1200)],
+        }
+    )
+    path = tmp_path_factory.mktemp("mask") / "survey.csv"
+    frame.write_csv(path)
+    return path
+
+
+def run(survey: Path, *more: str):
+    own = ["--vital", "job=guard", "--parameter", "district", "--influential", "age,sex", "--ordinal", "age"]
+    return CliRunner().invoke(command, [str(survey), *own, *more], catch_exceptions=True)
+
+
+def test_the_json_and_the_written_file_agree(survey: Path, tmp_path: Path) -> None:
+    target, swap_file, page = tmp_path / "masked.csv", tmp_path / "swaps.csv", tmp_path / "masked.html"
+    out = ["-o", str(target), "--swaps", str(swap_file), "--report", str(page), "--identifiers", "name", "--json"]
+    result = run(survey, *QUICK, *out)
+    assert result.exit_code == 0, result.output
+    facts = json.loads(result.stdout)
+    assert facts["outliers"] == ["D03", "D11"]
+    assert not set(facts["outliers"]) & set(facts["modified_outliers"])
+    assert facts["feasible"] is True
+    assert facts["lower_bound"] <= facts["metric"] + 1e-9
+    before, after = pl.read_csv(survey), pl.read_csv(target)
+    assert after.columns == ["district", "job", "age", "sex"]
+    assert before.drop("district", "name").equals(after.drop("district"))
+    changed = (before["district"] != after["district"]).to_numpy()
+    assert changed.sum() == 2 * facts["swaps"]
+    counts = after.filter(pl.col("job") == "guard")["district"].value_counts()
+    told = dict(zip(facts["districts"], facts["modified_signal"], strict=True))
+    assert {d: c for d, c in told.items() if c} == dict(counts.iter_rows())
+    assert not {3, 11} & set(outliers(facts["modified_signal"]).tolist())
+    assert (
+        before["district"]
+        .value_counts(sort=True)
+        .sort("district")
+        .equals(after["district"].value_counts(sort=True).sort("district"))
+    )
+    with swap_file.open() as file:
+        rows = list(csv.DictReader(file))
+    assert sorted(int(r[k]) - 1 for r in rows for k in ("vital_row", "partner_row")) == np.flatnonzero(changed).tolist()
+    assert sum(float(r["metric"]) for r in rows) == pytest.approx(facts["metric"])
+    assert "plotly" in page.read_text().lower()
+
+
+def test_pick_takes_another_solution(survey: Path) -> None:
+    first = json.loads(run(survey, *QUICK, "--json").stdout)
+    assert len(first["feasible_solutions"]) > 1
+    second = json.loads(run(survey, *QUICK, "--pick", "2", "--json").stdout)
+    assert second["metric"] == first["feasible_solutions"][1]["metric"]
+    assert second["modified_signal"] == first["feasible_solutions"][1]["signal"]
+
+
+def test_memetic_with_tau_prints_a_table(survey: Path) -> None:
+    result = run(survey, "--method", "memetic", "--runs", "2", "--generations", "60", "--tau")
+    assert result.exit_code == 0, result.output
+    assert "Feasible solutions" in result.output
+
+
+@pytest.mark.parametrize(
+    "more, message",
+    [
+        (["--runs", "3"], "there is no option of method 'flow' 'runs'"),
+        (["--outliers", "D99"], "there is no district in 'district' 'D99'"),
+        (["--outliers", "D03", "--thresholds", "1,2"], "as many outliers as thresholds"),
+        (["--pick", "9999", *QUICK], "pick must be between 1 and"),
+        (["--weights", "height=2"], "there is no influential attribute 'height'"),
+        (["--signal", "difference"], "needs a second group"),
+    ],
+)
+def test_wrong_options_are_told(survey: Path, more: list[str], message: str) -> None:
+    result = run(survey, *more)
+    assert isinstance(result.exception, ShoalError) and message in str(result.exception)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_every_kind_of_frame_comes_back_as_it_was(survey: Path, library: str) -> None:
+    frame = pl.read_csv(survey)
+    if library == "pandas":
+        frame = frame.to_pandas()
+        frame["district"] = frame["district"].astype("category")
+        frame.index = frame.index[::-1]
+    elif library == "pyarrow":
+        frame = frame.to_arrow()
+    options = {"influential": ["age", "sex"], "ordinal": ["age"], "budget": 60, "steps": 100}
+    release = mask_group(frame, vital=("job", ["guard"]), parameter="district", **options)
+    assert type(release.table) is type(frame)
+    if library == "pandas":
+        assert release.table.dtypes.equals(frame.dtypes) and release.table.index.equals(frame.index)
+    release.verify()
+
+
+def test_unknown_values_and_missing_districts_are_told(survey: Path) -> None:
+    frame = pl.read_csv(survey)
+    options = {"parameter": "district", "influential": ["sex"]}
+    with pytest.raises(ShoalError, match="did you mean 'guard'"):
+        mask_group(frame, vital=("job", ["gard"]), **options)
+    holed = frame.with_columns(pl.when(pl.col("age") == 30).then(None).otherwise(pl.col("district")).alias("district"))
+    with pytest.raises(ShoalError, match="every record needs a district"):
+        mask_group(holed, vital=("job", ["guard"]), **options)
