@@ -18,6 +18,7 @@ from shoal.kernels.classes import attribute_loss, breaks_rules, slot_of
 from shoal.kernels.compiling import inner, kernel
 
 STEP_WORK = 20  # what a step costs besides the tuples it touches, in tuples
+OFTEN = 0.1  # of all tuples: steps that touch more are tested less often
 REVIEW = 200  # steps between two looks at the penalty's weight
 
 
@@ -234,6 +235,7 @@ def anneal(
     done, filled, recount = 0.0, 0, True
     total_broken, top, energy = np.int64(0), np.int64(0), np.inf
     bits = cumulated[d]
+    often = tuples * OFTEN
     while done < work and bits > 0:
         if recount:
             filled = count_classes(
@@ -278,6 +280,12 @@ def anneal(
         done += STEP_WORK
         if count == 0:
             continue
+        touched = 0
+        for q in range(count):
+            touched += start[j, moved[q] + 1] - start[j, moved[q]]
+        # A step that touches much of the table is tested less often: several small ones cost the same.
+        if touched > often and draw(state) * touched > often:
+            continue
         trial[:size] = own[:size]
         for q in range(count):
             trial[moved[q]] = target
@@ -313,7 +321,7 @@ def anneal(
                 pair_rows[p] += counts[t]
                 for s in range(width):
                     pair_held[p, s] += confidential[t, s]
-            done += start[j, moved[q] + 1] - start[j, moved[q]]
+        done += touched
         new_broken, highest = total_broken, top
         for p in range(pairs):
             place, twin = pair_from[p], pair_to[p]

@@ -20,11 +20,13 @@ from shoal.generalization.domain import Domain, nominal_domain, numeric_domain
 from shoal.generalization.evaluate import Preference, Problem, make_problem
 from shoal.generalization.exact import exact
 from shoal.generalization.front import Front, Point
-from shoal.generalization.labels import SUPPRESSED
+from shoal.generalization.labels import SUPPRESSED, group_names
 from shoal.generalization.mapping import mapping_of, read_mapping
 from shoal.generalization.nsga2 import Settings, nsga2
 from shoal.generalization.search import search
 from shoal.generalization.taxonomy import read_taxonomy
+from shoal.measure.anonymity import classes
+from shoal.measure.diversity import broken_classes
 from shoal.protect.generalized import GeneralizedRelease
 
 METHODS = ("search", "nsga2", "exact")
@@ -273,8 +275,8 @@ def _release(
         "method": method,
         **point.figures(),
         "pick": front.answer + 1,
-        "front": [{**p.figures(), "groups": _group_counts(domains, p)} for p in front.points],
-        "cuts": {c.name: [group.label for group in c.groups] for c in mapping.columns},
+        "front": [{**p.figures(), "cuts": _cuts(domains, p)} for p in front.points],
+        "cuts": _cuts(domains, point),
         "evaluations": front.evaluations,
         **front.facts,
         **clock.read(),
@@ -294,8 +296,10 @@ def _release(
     )
 
 
-def _group_counts(domains: Sequence[Domain], point: Point) -> dict[str, int]:
-    return {d.name: len(groups_of(point.labels[j], d.size)) for j, d in enumerate(domains)}
+def _cuts(domains: Sequence[Domain], point: Point) -> dict[str, list[str]]:
+    """The labels of each attribute's groups."""
+    groups = {d: groups_of(point.labels[j], d.size) for j, d in enumerate(domains)}
+    return {domain.name: group_names(domain, own) for domain, own in groups.items()}
 
 
 def _starred(
@@ -306,9 +310,6 @@ def _starred(
     confidential: Mapping[str, Coded],
 ) -> Any:
     """Which rows are suppressed: those of classes below k or that break l or t."""
-    from shoal.measure.anonymity import classes
-    from shoal.measure.diversity import broken_classes
-
     groups = []
     for j, domain in enumerate(domains):
         found = codes[domain.name]

@@ -95,6 +95,11 @@ class GeneralizedRelease(Release):
 
         return write_report(self, Path(path))
 
+    def label_counts(self, name: str) -> tuple[list[str], list[int]]:
+        """The labels of a protected column and how many rows have each."""
+        found = coded(self.protected, name)
+        return ["missing" if v is None else str(v) for v in found.values], found.counts.tolist()
+
     @cached_property
     def _codes(self) -> dict[str, NDArray[np.int32]]:
         return {name: coded(self.protected, name).codes for name in self.changed}
