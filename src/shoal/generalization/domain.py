@@ -116,7 +116,9 @@ def numeric_domain(
         )
     positions = np.array(found)
     if missing:  # one mean step beyond the largest
-        positions = np.append(positions, found[-1] + (found[-1] - found[0]) / max(len(found) - 1, 1) + (len(found) == 1))
+        positions = np.append(
+            positions, found[-1] + (found[-1] - found[0]) / max(len(found) - 1, 1) + (len(found) == 1)
+        )
     return Domain(name, True, tuple(found), (), positions, missing=missing, whole=whole)
 
 
@@ -142,7 +144,7 @@ def nominal_domain(
             ordered = taxonomy.leaves
         else:
             ordered = tuple(sorted(values))
-        if order == "frequency":
+        if order in ("auto", "frequency"):  # where any order will do, this is a good one to start from
             often = dict(zip(values, counts, strict=True))
             ordered = tuple(sorted(ordered, key=lambda v: (-often[v], v)))
     if taxonomy is not None:
@@ -155,9 +157,7 @@ def nominal_domain(
 def _granular_edges(name: str, found: Sequence[float], granularity: float | Sequence[float]) -> tuple[float, ...]:
     parts = [float(g) for g in granularity] if isinstance(granularity, Sequence) else [float(granularity)]
     if len(parts) not in (1, 3) or not parts[0] > 0 or not all(map(math.isfinite, parts)):
-        raise UsageError(
-            f"the granularity of {name!r} must be a step above 0, or step, low, high, not {granularity!r}"
-        )
+        raise UsageError(f"the granularity of {name!r} must be a step above 0, or step, low, high, not {granularity!r}")
     step = parts[0]
     if len(parts) == 3:
         low, high = parts[1:]

@@ -189,7 +189,8 @@ def without_empty(problem: Problem) -> tuple[Problem, Callable[[Ints], Ints]]:
         number = np.full(problem.sizes[j] + 1, sizes[j], dtype=np.int32)  # the last: not in this tuple's set
         number[place] = np.arange(place.size)
         codes[j] = number[problem.codes[j]]
-        positions[j, : place.size] = problem.positions[j, place]
+        # Where any values may join, a group costs its size: positions stay a step apart.
+        positions[j, : place.size] = problem.positions[j, np.arange(place.size) if problem.free[j] else place]
         rows[j, : place.size] = problem.rows[j, place]
 
     def whole(labels: Ints) -> Ints:
@@ -199,7 +200,7 @@ def without_empty(problem: Problem) -> tuple[Problem, Callable[[Ints], Ints]]:
             own = size + np.arange(size)
             own[place] = labels[j, : place.size]
             for left, right in zip(place[:-1], place[1:], strict=True):
-                if own[left] == own[right]:
+                if own[left] == own[right] and not problem.free[j]:
                     own[left:right] = own[left]
             result[j, :size] = own
         return result

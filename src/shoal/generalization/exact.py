@@ -25,9 +25,7 @@ from shoal.generalization.search import search
 Ints = NDArray[np.int64]
 
 
-def exact(
-    problem: Problem, *, seed: int = 0, limit: int = 300_000, progress: Progress = silent
-) -> Front:
+def exact(problem: Problem, *, seed: int = 0, limit: int = 300_000, progress: Progress = silent) -> Front:
     """The best of all generalizations, proved where the tree ends within `limit` evaluations."""
     if problem.allowed > 0:
         raise UsageError("exact keeps all rows: leave out suppress, or take method search")
@@ -124,4 +122,3 @@ def loss_of(problem: Problem, labels: Ints) -> float:
         width = problem.positions[j, last] - problem.positions[j, first]
         total += float(np.add.reduceat(problem.rows[j, :size], first) @ width)
     return total / problem.n
-

@@ -38,9 +38,7 @@ class Settings:
     mutation: float = 0.001
 
 
-def nsga2(
-    problem: Problem, *, seed: int = 0, settings: Settings | None = None, progress: Progress = silent
-) -> Front:
+def nsga2(problem: Problem, *, seed: int = 0, settings: Settings | None = None, progress: Progress = silent) -> Front:
     """The front that NSGA-II finds; values stand in their domains' order."""
     use = settings or Settings()
     rng = np.random.default_rng(seed)

@@ -1,7 +1,7 @@
 """The default search: rounds of annealing over the groups of values, seeded by NSGA-II's front and widening it.
 
     front = a short NSGA-II; its best point is the first start
-    rounds of annealing at k: gently from there, from everything in one group, and at last gently from the best
+    rounds of annealing at k: gently from there, hot from everything in one group, and at last gently from the best
     for higher and higher k: a short round from the best of the step before, so that the front shows their cost
 
 Values that no row has are left out of the search.
@@ -41,13 +41,11 @@ class Budget:
 
 def budget_of(problem: Problem, effort: str = "standard") -> Budget:
     """A budget that counts work: each round touches every tuple thousands of times, up to a limit."""
-    work = min(max(6000.0 * problem.counts.size, 2e6), 8e7)
+    work = min(max(9000.0 * problem.counts.size, 2e6), 1.2e8 if any(problem.free) else 6e7)
     return Budget(EFFORTS[effort], work, 20_000)
 
 
-def search(
-    problem: Problem, *, seed: int = 0, effort: str = "standard", progress: Progress = silent
-) -> Front:
+def search(problem: Problem, *, seed: int = 0, effort: str = "standard", progress: Progress = silent) -> Front:
     """The best generalization found and the front around it."""
     if effort not in EFFORTS:
         raise UsageError(f"effort must be one of {', '.join(EFFORTS)}, not {effort!r}")
@@ -57,10 +55,9 @@ def search(
     table = _Annealing(small)
     found, best = list(first.points), first.best
     seeds = np.random.SeedSequence([seed, 6]).generate_state(budget.rounds + len(LADDER), np.uint64)
-    for turn in range(budget.rounds):
-        gentle = turn == 0 or turn >= budget.rounds - budget.rounds // 3
+    for turn, (gentle, in_order) in enumerate(_turns(budget.rounds, any(problem.free))):
         start = best.labels if gentle else np.zeros_like(best.labels)
-        point = table.round(start, problem.k, budget.work, WARM if gentle else HOT, seeds[turn])
+        point = table.round(start, problem.k, budget.work, WARM if gentle else HOT, seeds[turn], in_order)
         found.append(point)
         best = min(best, point, key=_rank)
         progress(turn + 1, budget.rounds + 2, best.nwp, "annealing")
@@ -68,6 +65,17 @@ def search(
     progress(budget.rounds + 2, budget.rounds + 2, best.nwp, "higher k")
     found = [replace(point, labels=canonical(whole(point.labels), problem.sizes)) for point in found]
     return front_of(found, first.evaluations + table.steps, rounds=budget.rounds)
+
+
+def _turns(rounds: int, free: bool) -> list[tuple[bool, bool]]:
+    """For each round: gently from the best or hot from one group; whether values keep their order.
+
+    Where values are free, a quarter of the rounds first treats them as ordered (by frequency): that
+    space is small, and its best is a good start for the free rounds.
+    """
+    ordered = max(rounds // 4, 1) if free else 0
+    last = rounds - rounds // 3
+    return [(turn == ordered or turn >= last, turn < ordered) for turn in range(rounds)]
 
 
 def _rank(point: Point) -> tuple[float, float]:
@@ -103,7 +111,7 @@ class _Annealing:
         order = np.argsort(problem.codes, axis=1, kind="stable").astype(np.int32)
         self._tuples = (problem.codes, base, problem.counts, order, start, self._sizes)
 
-    def round(self, labels: Ints, k: int, work: float, hot: float, seed: np.uint64) -> Point:
+    def round(self, labels: Ints, k: int, work: float, hot: float, seed: np.uint64, in_order: bool = False) -> Point:
         """One annealing from any start: the best allowed point met, or all values in one group."""
         problem = self.problem
         start = np.zeros((len(self._sizes), int(self._sizes.max()) + 1), dtype=np.int64)
@@ -113,7 +121,7 @@ class _Annealing:
         weight = problem.preference.weight
         _, best, steps = anneal(
             *self._tuples,
-            np.array(problem.free, dtype=np.int64),
+            np.array([f and not in_order for f in problem.free], dtype=np.int64),
             problem.positions,
             problem.rows,
             self._strides,

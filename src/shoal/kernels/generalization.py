@@ -238,9 +238,7 @@ def anneal(
     often = tuples * OFTEN
     while done < work and bits > 0:
         if recount:
-            filled = count_classes(
-                codes, base, counts, confidential, labels, strides, keys, used, rows, held, slot
-            )
+            filled = count_classes(codes, base, counts, confidential, labels, strides, keys, used, rows, held, slot)
             total_broken, top, recount = np.int64(0), np.int64(0), False
             lost[:] = 0
             for q in range(capacity):

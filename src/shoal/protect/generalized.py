@@ -7,7 +7,6 @@ from collections.abc import Mapping as Dict
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +76,9 @@ class GeneralizedRelease(Release):
         for name, rule in self.rules.items():
             found_l, found_t = self._measured(name, rule)
             figures.append(Figure(f"l of {name}", found_l, "1 and up", f"{rule.kind} diversity of the worst class"))
-            figures.append(Figure(f"t of {name}", found_t, "0 to 1", f"largest {rule.distance} distance from the table"))
+            figures.append(
+                Figure(f"t of {name}", found_t, "0 to 1", f"largest {rule.distance} distance from the table")
+            )
         return Assessment(figures)
 
     def save_mapping(self, path: str | os.PathLike[str]) -> Path:
@@ -129,4 +130,3 @@ class GeneralizedRelease(Release):
             worst_l = min(worst_l, float(diversity_of(label, values.codes[kept], rule.kind, rule.c).min()))
             worst_t = max(worst_t, t_closeness(label, values.codes[kept], rule.distance, reference))
         return worst_l, worst_t
-

@@ -69,9 +69,7 @@ def bias_front(front: Sequence[dict[str, Any]], taken: int) -> Any:
 def groups(name: str, labels: Sequence[str], rows: Sequence[int]) -> Any:
     """The rows of each group of an attribute."""
     short = [label if len(label) <= 28 else label[:25] + "…" for label in labels]
-    bars = go.Bar(
-        x=list(rows), y=list(range(len(labels))), orientation="h", marker_color=AFTER, hovertext=list(labels)
-    )
+    bars = go.Bar(x=list(rows), y=list(range(len(labels))), orientation="h", marker_color=AFTER, hovertext=list(labels))
     chart = go.Figure(bars)
     chart.update_layout(xaxis_title="records", title={"text": name, "font": {"size": 14}})
     chart.update_yaxes(tickvals=list(range(len(labels))), ticktext=short, autorange="reversed")
