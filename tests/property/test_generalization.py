@@ -32,7 +32,7 @@ def cases(draw, most_rows=40, most_attributes=4, most_size=6, plain=False):
     if draw(st.booleans()):
         columns = [c[rng.integers(0, max(1, n // 4), n)] for c in columns]
     free = [not plain and draw(st.booleans()) for _ in range(d)]
-    positions = [np.arange(float(p.size)) if f else p for p, f in zip(positions, free)]
+    positions = [np.arange(float(p.size)) if f else p for p, f in zip(positions, free, strict=True)]
     k = draw(st.integers(2, max(2, n // 2)))
     rule, confidential, sets, suppress = None, None, None, 0.0
     if not plain:
@@ -61,7 +61,7 @@ def cases(draw, most_rows=40, most_attributes=4, most_size=6, plain=False):
         rules=None if rule is None else rules_of([rule], [int(confidential.max()) + 1]),
         sets=sets,
     )
-    rows = list(zip(*(c.tolist() for c in columns)))
+    rows = list(zip(*(c.tolist() for c in columns), strict=True))
     told = None if confidential is None else confidential.tolist()
 
     def reference(labels, k=k):
@@ -114,7 +114,7 @@ def test_annealing_keeps_its_books(case):
     start = np.zeros((len(small.sizes), max(small.sizes)), dtype=np.int64)
     if small.evaluate(start).suppressed[0] > small.allowed:
         return
-    point = _Annealing(small).round(start, small.k, 5_000, 0.05, np.uint64(rng.integers(2**63)))
+    point = _Annealing(small).round(start, small.k, 5_000, 0.05, int(rng.integers(2**63)))
     labels = canonical(whole(point.labels), problem.sizes)
     nwp, _, smallest, broken, _ = reference(labels)
     assert point.nwp == pytest.approx(nwp, abs=1e-9)

@@ -68,12 +68,12 @@ def test_written_files_are_k_anonymous(tmp_path_factory, case, suppress):
     st.sampled_from([2, ("entropy", 1.5), ("recursive", 3, 2), None]),
     st.sampled_from([None, 0.3]),
 )
-def test_written_files_keep_l_and_t(tmp_path_factory, case, l, t):
+def test_written_files_keep_l_and_t(tmp_path_factory, case, diverse, t):
     frame, k = case
     quasi = [c for c in frame.columns if c != "secret"]
     data = shoal.read(frame, quasi=quasi, confidential="secret")
     try:
-        release = generalize(data, k, l=l, t=t, effort="quick")
+        release = generalize(data, k, l=diverse, t=t, effort="quick")
     except UsageError as error:
         assert "single class does not keep the l" in str(error)
         return
@@ -81,9 +81,9 @@ def test_written_files_keep_l_and_t(tmp_path_factory, case, l, t):
     release.save(path)
     written = kept(path, quasi)
     assert anonymity.k_anonymity(written, quasi) >= k
-    if l == 2:
+    if diverse == 2:
         assert anonymity.l_diversity(written, quasi, ["secret"]) >= 2
-    if l == ("entropy", 1.5):
+    if diverse == ("entropy", 1.5):
         assert anonymity.entropy_l_diversity(written, quasi, ["secret"]) >= 1
         assert release.assessment["l of secret"] >= 1.5 - 1e-9
     if t is not None:

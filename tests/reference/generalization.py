@@ -15,7 +15,7 @@ def class_l(values, kind, c):
     if kind == "entropy":
         total = sum(counts)
         return math.exp(-sum(x / total * math.log(x / total) for x in counts))
-    held = [l for l in range(1, len(counts) + 1) if counts[0] < c * sum(counts[l - 1 :])]
+    held = [x for x in range(1, len(counts) + 1) if counts[0] < c * sum(counts[x - 1 :])]
     return max(held, default=0)
 
 
@@ -76,8 +76,7 @@ def ranks(points):
             a
             for a in left
             if not any(
-                all(x <= y for x, y in zip(points[b], points[a])) and any(x < y for x, y in zip(points[b], points[a]))
-                for b in left
+                all(x <= y for x, y in zip(points[b], points[a], strict=True)) and points[b] != points[a] for b in left
             )
         }
         for a in best:

@@ -27,7 +27,7 @@ NO_T = 2.0  # distances are at most 1
 class Rule:
     """What one confidential column must keep in every class."""
 
-    l: float = 1.0
+    l: float = 1.0  # noqa: E741
     kind: str = "distinct"
     c: float = 1.0
     t: float | None = None

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,7 +92,8 @@ class Problem:
     def evaluate(self, labels: Ints) -> Costs:
         """The costs of groupings: an attribute-by-value array of labels (compact, from 0), or a stack of them."""
         stack = np.ascontiguousarray(labels[None] if labels.ndim == 2 else labels)
-        found = evaluate_labels(*self._arrays, stack)
+        arguments: list[Any] = [*self._arrays, stack]
+        found = evaluate_labels(*arguments)
         nwp, largest, smallest, suppressed, least = found.T
         necd = np.maximum(largest - smallest, 0) / max(self.n - 1, 1)
         preference = self.preference
@@ -105,7 +108,7 @@ class Problem:
         )
 
     @cached_property
-    def _arrays(self) -> tuple[object, ...]:
+    def _arrays(self) -> tuple[Any, ...]:
         sizes = np.array(self.sizes, dtype=np.int64)
         packed, members, block_sizes = _packed(self.codes, sizes + self.absent)
         return (
@@ -129,7 +132,7 @@ class Problem:
 
 
 def make_problem(
-    columns: Sequence[NDArray[np.integer]],
+    columns: Sequence[NDArray[Any]],
     positions: Sequence[Floats],
     k: int,
     *,
@@ -137,7 +140,7 @@ def make_problem(
     weights: Sequence[float] | None = None,
     preference: Preference | None = None,
     suppress: float = 0.0,
-    confidential: Sequence[NDArray[np.integer]] = (),
+    confidential: Sequence[NDArray[Any]] = (),
     rules: Rules | None = None,
     sets: Sequence[Sequence[int]] | None = None,
 ) -> Problem:
@@ -199,7 +202,7 @@ def without_empty(problem: Problem) -> tuple[Problem, Callable[[Ints], Ints]]:
             size = problem.sizes[j]
             own = size + np.arange(size)
             own[place] = labels[j, : place.size]
-            for left, right in zip(place[:-1], place[1:], strict=True):
+            for left, right in pairwise(place):
                 if own[left] == own[right] and not problem.free[j]:
                     own[left:right] = own[left]
             result[j, :size] = own
@@ -222,7 +225,7 @@ def _scaled_positions(positions: Sequence[Floats], weights: Sequence[float] | No
     return scaled
 
 
-def _distinct(columns: Sequence[NDArray[np.integer]], sizes: Sequence[int]) -> tuple[Ints, NDArray[np.int32], Ints]:
+def _distinct(columns: Sequence[NDArray[Any]], sizes: Sequence[int]) -> tuple[Ints, NDArray[np.int32], Ints]:
     """The tuple of each row, the tuples (attribute by tuple) and their counts."""
     key = columns[0].astype(np.int64)
     extent = sizes[0]
@@ -242,7 +245,7 @@ def _distinct(columns: Sequence[NDArray[np.integer]], sizes: Sequence[int]) -> t
 
 
 def _confidential_counts(
-    tuple_of: Ints, tuples: int, confidential: Sequence[NDArray[np.integer]], rules: Rules
+    tuple_of: Ints, tuples: int, confidential: Sequence[NDArray[Any]], rules: Rules
 ) -> tuple[Ints, Floats]:
     """How often each tuple has each confidential value, columns side by side, and the whole table's shares."""
     held = np.zeros((tuples, rules.width), dtype=np.int64)
@@ -269,8 +272,8 @@ def _per_set(
         sums = np.zeros((distinct.shape[1], held.shape[1]), dtype=np.int64)
         np.add.at(sums, place, held)
         parts.append((distinct, total, sums, np.full(total.size, number)))
-    codes, total, sums, number = (np.concatenate(p, axis=1 if i == 0 else 0) for i, p in enumerate(zip(*parts)))
-    return np.ascontiguousarray(codes, dtype=np.int32), total, sums, number.astype(np.int64)
+    every = [np.concatenate(p, axis=1 if i == 0 else 0) for i, p in enumerate(zip(*parts, strict=True))]
+    return np.ascontiguousarray(every[0], dtype=np.int32), every[1], every[2], every[3].astype(np.int64)
 
 
 def _packed(codes: NDArray[np.int32], radix: Ints) -> tuple[NDArray[np.int32], Ints, Ints]:

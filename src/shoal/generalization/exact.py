@@ -88,7 +88,7 @@ class _Tree:
         for i in np.flatnonzero(kept):
             if costs.achievement[i] < self.achievement - 1e-12:
                 self.best, self.achievement = trial[i].copy(), float(costs.achievement[i])
-        return open_cuts[kept]
+        return np.asarray(open_cuts[kept])
 
     def _can_improve(self, cuts: Bits, full: Bits) -> bool:
         """Whether the least loss and bias below this node could beat the best."""

@@ -121,7 +121,7 @@ def _tournament(rng: np.random.Generator, values: Floats, order: Ranked, size: i
     differs = keys[x] != keys[y]
     first = differs.argmax(axis=1)
     rows = np.arange(size)
-    return np.where(keys[x][rows, first] <= keys[y][rows, first], x, y)
+    return np.asarray(np.where(keys[x][rows, first] <= keys[y][rows, first], x, y))
 
 
 def _offspring(rng: np.random.Generator, parents: Bits, use: Settings) -> Bits:

@@ -54,7 +54,7 @@ def search(problem: Problem, *, seed: int = 0, effort: str = "standard", progres
     first = nsga2(small, seed=seed, settings=Settings(evaluations=budget.evaluations))
     table = _Annealing(small)
     found, best = list(first.points), first.best
-    seeds = np.random.SeedSequence([seed, 6]).generate_state(budget.rounds + len(LADDER), np.uint64)
+    seeds = np.random.SeedSequence([seed, 6]).generate_state(budget.rounds + len(LADDER), np.uint64).tolist()
     for turn, (gentle, in_order) in enumerate(_turns(budget.rounds, any(problem.free))):
         start = best.labels if gentle else np.zeros_like(best.labels)
         point = table.round(start, problem.k, budget.work, WARM if gentle else HOT, seeds[turn], in_order)
@@ -82,7 +82,7 @@ def _rank(point: Point) -> tuple[float, float]:
     return point.achievement, point.deviation
 
 
-def _ladder(table: _Annealing, start: Point, budget: Budget, seeds: NDArray[np.uint64]) -> list[Point]:
+def _ladder(table: _Annealing, start: Point, budget: Budget, seeds: list[int]) -> list[Point]:
     """Points for higher and higher k, each found from the one before."""
     found: list[Point] = []
     labels = start.labels
@@ -111,7 +111,7 @@ class _Annealing:
         order = np.argsort(problem.codes, axis=1, kind="stable").astype(np.int32)
         self._tuples = (problem.codes, base, problem.counts, order, start, self._sizes)
 
-    def round(self, labels: Ints, k: int, work: float, hot: float, seed: np.uint64, in_order: bool = False) -> Point:
+    def round(self, labels: Ints, k: int, work: float, hot: float, seed: int, in_order: bool = False) -> Point:
         """One annealing from any start: the best allowed point met, or all values in one group."""
         problem = self.problem
         start = np.zeros((len(self._sizes), int(self._sizes.max()) + 1), dtype=np.int64)
@@ -137,7 +137,7 @@ class _Annealing:
             work,
             hot,
             COLD,
-            seed,
+            np.uint64(seed),
         )
         self.steps += int(steps)
         merged = np.zeros_like(labels)

@@ -24,7 +24,7 @@ TOLERANCE = 1e-12  # of l and t, which are sums of rounded shares
 
 
 @inner
-def slot_of(keys: NDArray[np.int64], used: NDArray[np.uint8], key: int) -> int:
+def slot_of(keys: NDArray[np.int64], used: NDArray[np.uint8], key: int) -> Any:
     """Where a key is, or would be put, in an open-addressing table whose size is a power of two."""
     mask = keys.size - 1
     place = np.int64((np.uint64(key) * GOLDEN) >> np.uint64(24)) & mask
@@ -84,7 +84,7 @@ def breaks_rules(
 
 
 @inner
-def diversity(counts: NDArray[np.int64], total: int, kind: int, c: float) -> float:
+def diversity(counts: NDArray[np.int64], total: int, kind: int, c: float) -> Any:
     """The largest l that a class keeps: distinct values, the exponential of the entropy, or recursive (c, l)."""
     if kind == 1:
         distinct = 0
@@ -179,7 +179,7 @@ def penalties(
 @inner
 def key_strides(
     labels: NDArray[np.int64], sizes: NDArray[np.int64], absent: NDArray[np.int64], strides: NDArray[np.int64]
-) -> int:
+) -> Any:
     """Mixed-radix places of the attributes' labels; their product, or 0 where 63 bits do not hold it.
 
     Beyond 63 bits the strides are odd multipliers modulo 2^64, a hash that could join two classes

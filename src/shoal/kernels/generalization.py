@@ -23,7 +23,7 @@ REVIEW = 200  # steps between two looks at the penalty's weight
 
 
 @inner
-def draw(state: NDArray[np.uint64]) -> float:
+def draw(state: NDArray[np.uint64]) -> Any:
     """A number in [0, 1) (splitmix64): the same on every machine and thread."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     z = state[0]
@@ -37,7 +37,7 @@ def propose_ordered(
     labels: NDArray[np.int64], size: int, weight: NDArray[np.int64], state: NDArray[np.uint64], moved: NDArray[np.int64]
 ) -> tuple[int, int, int]:
     """A cut of an ordered domain goes, comes or shifts: the number of values that move, from, to."""
-    i = np.int64(draw(state) * (size - 1))
+    i: Any = np.int64(draw(state) * (size - 1))
     left, right, count = labels[i], labels[i + 1], 0
     if left != right and draw(state) < 0.5:  # the cut shifts by one value or a few
         step = -1 if draw(state) < 0.5 else 1
@@ -80,7 +80,8 @@ def propose_free(
     if choice < 0.65:  # into an existing group: the value (0.5), or its whole group
         if groups < 2:
             return 0, source, source
-        skip, target = np.int64(draw(state) * (groups - 1)), np.int64(-1)
+        skip: Any = np.int64(draw(state) * (groups - 1))
+        target: Any = np.int64(-1)
         for g in range(size):
             if members[g] > 0 and g != source:
                 if skip == 0:
@@ -193,7 +194,7 @@ def anneal(
     work: float,
     hot: float,
     cold: float,
-    seed: int,
+    seed: Any,
 ) -> Any:
     """The best allowed generalization met, its energy (the achievement divided by w), and the number of tests.
 
@@ -233,7 +234,9 @@ def anneal(
     best, best_labels = np.inf, labels.copy()
     weight, outside, steps = 1.0, 0, 0
     done, filled, recount = 0.0, 0, True
-    total_broken, top, energy = np.int64(0), np.int64(0), np.inf
+    total_broken: Any = np.int64(0)
+    top: Any = np.int64(0)
+    energy = np.inf
     bits = cumulated[d]
     often = tuples * OFTEN
     while done < work and bits > 0:

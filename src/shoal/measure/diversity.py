@@ -46,7 +46,7 @@ def diversity_of(classes: Codes, values: Codes, kind: str, c: float = 1.0) -> Fl
     check_choice("kind of l-diversity", kind, ("distinct", "entropy", "recursive"))
     counts = class_counts(classes, values)
     if kind == "distinct":
-        return (counts > 0).sum(axis=1).astype(np.float64)
+        return np.asarray((counts > 0).sum(axis=1), dtype=np.float64)
     if kind == "entropy":
         share = counts / counts.sum(axis=1, keepdims=True)
         terms = np.where(share > 0, share * np.log(np.where(share > 0, share, 1.0)), 0.0)
@@ -55,7 +55,7 @@ def diversity_of(classes: Codes, values: Codes, kind: str, c: float = 1.0) -> Fl
         raise UsageError(f"c must be above 0, not {c!r}")
     ordered = -np.sort(-counts, axis=1)
     tails = np.cumsum(ordered[:, ::-1], axis=1)[:, ::-1]
-    return (ordered[:, :1] < c * tails).sum(axis=1).astype(np.float64)
+    return np.asarray((ordered[:, :1] < c * tails).sum(axis=1), dtype=np.float64)
 
 
 def distances(classes: Codes, values: Codes, distance: str = "equal", reference: Counts | None = None) -> Floats:
@@ -72,12 +72,12 @@ def distances(classes: Codes, values: Codes, distance: str = "equal", reference:
 
 
 def broken_classes(
-    classes: Codes, values: Codes, l: float, kind: str, c: float, t: float | None, distance: str
+    classes: Codes, values: Codes, least: float, kind: str, c: float, t: float | None, distance: str
 ) -> NDArray[np.bool_]:
     """Which classes fall short of l or t; rounding of 1e-12 is forgiven."""
     short = np.zeros(int(np.max(classes)) + 1, dtype=bool)
-    if l > 1 or kind == "recursive":
-        short |= diversity_of(classes, values, kind, c) < l - 1e-12
+    if least > 1 or kind == "recursive":
+        short |= diversity_of(classes, values, kind, c) < least - 1e-12
     if t is not None:
         short |= distances(classes, values, distance) > t + 1e-12
     return short

@@ -46,7 +46,7 @@ def generalize(
     prefer: tuple[float, float] = (0.2, 1.0),
     weights: Mapping[str, float] | None = None,
     suppress: float = 0.0,
-    l: Any = None,
+    l: Any = None,  # noqa: E741
     t: float | None = None,
     distance: str = "equal",
     method: str = "search",
@@ -177,19 +177,19 @@ def _domain(
     return nominal_domain(name, names, counts, missing, own, tree)
 
 
-def _confidential(table: Table, l: Any, t: float | None) -> dict[str, Coded]:
+def _confidential(table: Table, asked_l: Any, t: float | None) -> dict[str, Coded]:
     """The confidential columns, where something is asked of them."""
-    if l is None and t is None:
+    if asked_l is None and t is None:
         return {}
     if not table.roles.confidential:
         raise UsageError("l and t are about confidential columns: name them with confidential=[...] (--confidential)")
     return {name: coded(table, name) for name in table.roles.confidential}
 
 
-def _rules(confidential: Mapping[str, Coded], l: Any, t: float | None, distance: str) -> Rules:
+def _rules(confidential: Mapping[str, Coded], asked_l: Any, t: float | None, distance: str) -> Rules:
     if t is None and distance != "equal":
         raise UsageError("distance is about t-closeness: give t as well")
-    rule = Rule(**read_l(l), t=t, distance=distance)
+    rule = Rule(**read_l(asked_l), t=t, distance=distance)
     return rules_of([rule] * len(confidential), [len(c.values) for c in confidential.values()])
 
 
@@ -291,7 +291,7 @@ def _release(
         title="Generalization",
         mapping=mapping,
         domains=tuple(domains),
-        rules={name: rule for name, rule in zip(confidential, problem.rules.rules, strict=True)},
+        rules=dict(zip(confidential, problem.rules.rules, strict=True)),
         sets=tuple(tuple(s) for s in sets) if sets is not None else (),
     )
 
