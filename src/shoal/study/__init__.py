@@ -1,0 +1,1 @@
+"""How the searches behave, and the published tables computed again."""

@@ -1,0 +1,1 @@
+"""One file a published table or set of experiments: our figures beside the printed ones."""
