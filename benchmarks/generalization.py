@@ -62,7 +62,7 @@ def main(parts: list[str]) -> None:
                 runs = [timed(lambda k=k, s=s, order=order: search(problem(frame, k, order), seed=s)) for s in range(3)]
                 losses = [front.best.nwp for front, _ in runs]
                 print(
-                    f"search {order} k={k}: NWP {statistics.median(losses):.4f} (median; bar {bar}) of {sorted(losses)}, "
+                    f"search {order} k={k}: NWP {statistics.median(losses):.4f} (bar {bar}), all {sorted(losses)}, "
                     f"{max(seconds for _, seconds in runs):.1f} CPU s at most",
                     flush=True,
                 )

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from shoal.kernels.classes import attribute_loss, breaks_rules, slot_of
 from shoal.kernels.compiling import inner, kernel
+from shoal.kernels.randomness import uniform
 
 STEP_WORK = 20  # what a step costs besides the tuples it touches, in tuples
 OFTEN = 0.1  # of all tuples: steps that touch more are tested less often
@@ -23,31 +24,21 @@ REVIEW = 200  # steps between two looks at the penalty's weight
 
 
 @inner
-def draw(state: NDArray[np.uint64]) -> Any:
-    """A number in [0, 1) (splitmix64): the same on every machine and thread."""
-    state[0] += np.uint64(0x9E3779B97F4A7C15)
-    z = state[0]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return ((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
-
-
-@inner
 def propose_ordered(
     labels: NDArray[np.int64], size: int, weight: NDArray[np.int64], state: NDArray[np.uint64], moved: NDArray[np.int64]
 ) -> tuple[int, int, int]:
     """A cut of an ordered domain goes, comes or shifts: the number of values that move, from, to."""
-    i: Any = np.int64(draw(state) * (size - 1))
+    i: Any = np.int64(uniform(state) * (size - 1))
     left, right, count = labels[i], labels[i + 1], 0
-    if left != right and draw(state) < 0.5:  # the cut shifts by one value or a few
-        step = -1 if draw(state) < 0.5 else 1
+    if left != right and uniform(state) < 0.5:  # the cut shifts by one value or a few
+        step = -1 if uniform(state) < 0.5 else 1
         source, target = (left, right) if step < 0 else (right, left)
         v = i if step < 0 else i + 1
         while True:
             moved[count] = v
             count += 1
             v += step
-            if v < 0 or v >= size or labels[v] != source or draw(state) < 0.6:
+            if v < 0 or v >= size or labels[v] != source or uniform(state) < 0.6:
                 return count, source, target
     first, last = i, i + 1
     while first > 0 and labels[first - 1] == left:
@@ -69,8 +60,8 @@ def propose_free(
     labels: NDArray[np.int64], size: int, state: NDArray[np.uint64], moved: NDArray[np.int64]
 ) -> tuple[int, int, int]:
     """A value changes its group or leaves it, or a group joins another or is split; 0 values if that is nothing."""
-    v = np.int64(draw(state) * size)
-    source, choice, count = labels[v], draw(state), 0
+    v = np.int64(uniform(state) * size)
+    source, choice, count = labels[v], uniform(state), 0
     members = np.zeros(size, np.int64)
     groups = 0
     for u in range(size):
@@ -80,7 +71,7 @@ def propose_free(
     if choice < 0.65:  # into an existing group: the value (0.5), or its whole group
         if groups < 2:
             return 0, source, source
-        skip: Any = np.int64(draw(state) * (groups - 1))
+        skip: Any = np.int64(uniform(state) * (groups - 1))
         target: Any = np.int64(-1)
         for g in range(size):
             if members[g] > 0 and g != source:
@@ -96,7 +87,7 @@ def propose_free(
     if members[source] < 2:
         return 0, source, source
     for u in range(size):
-        if u == v or (choice >= 0.8 and labels[u] == source and draw(state) < 0.5):
+        if u == v or (choice >= 0.8 and labels[u] == source and uniform(state) < 0.5):
             moved[count] = u
             count += 1
     if count == members[source]:
@@ -270,7 +261,7 @@ def anneal(
                 best_labels[:] = labels
             done += tuples
         temperature = hot * (cold / hot) ** (done / work)
-        pick, j = np.int64(draw(state) * bits), 0
+        pick, j = np.int64(uniform(state) * bits), 0
         while cumulated[j + 1] <= pick:
             j += 1
         size, own = sizes[j], labels[j]
@@ -285,13 +276,13 @@ def anneal(
         for q in range(count):
             touched += start[j, moved[q] + 1] - start[j, moved[q]]
         # A step that touches much of the table is tested less often: several small ones cost the same.
-        if touched > often and draw(state) * touched > often:
+        if touched > often and uniform(state) * touched > often:
             continue
         trial[:size] = own[:size]
         for q in range(count):
             trial[moved[q]] = target
         new_attribute = attribute_loss(trial, size, positions[j], free[j] == 1, value_rows[j], trial_penalty)
-        patience = -temperature * np.log(1.0 - draw(state))
+        patience = -temperature * np.log(1.0 - uniform(state))
         price = weight * np.sqrt(max(0, total_broken - allowed) / n)
         # No step can gain more than the whole penalty: most bad ones end here, untested.
         if not suppress:
