@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from shoal.data.roles import Roles as Roles
     from shoal.data.table import Table as Table
     from shoal.data.table import read as read
+    from shoal.protect.generalize import generalize as generalize
     from shoal.protect.microaggregation import microaggregate as microaggregate
     from shoal.release import Release as Release
 
@@ -22,12 +23,13 @@ _WHERE = {
     "read": "shoal.data.table",
     "Roles": "shoal.data.roles",
     "Table": "shoal.data.table",
+    "generalize": "shoal.protect.generalize",
     "microaggregate": "shoal.protect.microaggregation",
     "assess": "shoal.assessment",
     "Release": "shoal.release",
 }
 
-__all__ = ["Release", "Roles", "Table", "assess", "microaggregate", "read"]
+__all__ = ["Release", "Roles", "Table", "assess", "generalize", "microaggregate", "read"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,160 @@
+"""A generalization as a file: which label each value gets, to be applied to new data.
+
+Numbers are mapped by intervals, so that a number never seen before falls into the interval that
+contains it; a name never seen before is an error, and so is a number outside every interval.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import InputError
+from shoal.generalization.cuts import groups_of
+from shoal.generalization.domain import Domain
+from shoal.generalization.labels import group_names
+
+FORMAT = "shoal generalization"
+
+
+@dataclass(frozen=True)
+class Group:
+    """A label and what it stands for: names, or numbers from low to high (`closed`: high included)."""
+
+    label: str
+    values: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    closed: bool = True
+    missing: bool = False
+
+    def holds(self, value: float) -> bool:
+        if self.low is None or self.high is None:
+            return False
+        return self.low <= value and (value <= self.high if self.closed else value < self.high)
+
+
+@dataclass(frozen=True)
+class ColumnMapping:
+    """The groups of one column."""
+
+    name: str
+    numeric: bool
+    groups: tuple[Group, ...]
+
+    def labels_of(self, values: Sequence[Any]) -> list[str]:
+        """The label of each value; None is a missing one."""
+        by_name = {value: group.label for group in self.groups for value in group.values}
+        return [self._label(value, by_name) for value in values]
+
+    def _label(self, value: Any, by_name: dict[str, str]) -> str:
+        if value is None:
+            found = next((group.label for group in self.groups if group.missing), None)
+            if found is None:
+                raise InputError(f"the column {self.name!r} has missing values, and the mapping has no label for them")
+            return found
+        if self.numeric:
+            found = next((group.label for group in self.groups if group.holds(float(value))), None)
+            if found is None:
+                raise InputError(
+                    f"the column {self.name!r} has the value {value:g}, which lies in none of the mapping's intervals: "
+                    f"{', '.join(group.label for group in self.groups[:8])}"
+                )
+            return found
+        if str(value) not in by_name:
+            raise InputError(
+                f"the column {self.name!r} has the value {str(value)!r}, which the mapping does not know: "
+                "generalize the data anew, or add the value to one of the mapping's groups"
+            )
+        return by_name[str(value)]
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """The mappings of all quasi-identifiers, and the k they were made for."""
+
+    k: int
+    columns: tuple[ColumnMapping, ...]
+
+    def save(self, path: Path) -> None:
+        """Write it as JSON."""
+        path.write_text(json.dumps(self.as_dict(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "version": 1,
+            "k": self.k,
+            "columns": [
+                {"name": c.name, "numeric": c.numeric, "groups": [_group_dict(g) for g in c.groups]}
+                for c in self.columns
+            ],
+        }
+
+
+def mapping_of(domains: Sequence[Domain], labels: NDArray[np.int64], k: int) -> Mapping:
+    """The mapping of a grouping of the domains' values."""
+    return Mapping(k, tuple(_column(domain, labels[j]) for j, domain in enumerate(domains)))
+
+
+def read_mapping(path: Path) -> Mapping:
+    """A mapping from its JSON file."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"the mapping {str(path)!r} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise InputError(f"the mapping {str(path)!r} is no valid JSON: {error}") from error
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise InputError(f"{str(path)!r} is no mapping: its 'format' must be {FORMAT!r}")
+    try:
+        columns = tuple(
+            ColumnMapping(
+                str(c["name"]),
+                bool(c["numeric"]),
+                tuple(Group(**{**g, "values": tuple(g.get("values", ()))}) for g in c["groups"]),
+            )
+            for c in found["columns"]
+        )
+        return Mapping(int(found["k"]), columns)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"the mapping {str(path)!r} is damaged: {error}") from error
+
+
+def _column(domain: Domain, labels: NDArray[np.int64]) -> ColumnMapping:
+    groups = groups_of(labels, domain.size)
+    names = group_names(domain, groups)
+    return ColumnMapping(
+        domain.name,
+        domain.numeric,
+        tuple(_group(domain, group, name) for group, name in zip(groups, names, strict=True)),
+    )
+
+
+def _group(domain: Domain, group: Sequence[int], name: str) -> Group:
+    inside = [code for code in group if code < domain.present]
+    missing = len(inside) < len(group)
+    if not inside or not domain.numeric:
+        return Group(name, values=tuple(str(domain.values[code]) for code in inside), missing=missing)
+    if domain.edges:
+        low, high = domain.edges[inside[0]], domain.edges[inside[-1] + 1]
+        return Group(name, low=low, high=high, closed=False, missing=missing)
+    return Group(name, low=domain.values[inside[0]], high=domain.values[inside[-1]], missing=missing)
+
+
+def _group_dict(group: Group) -> dict[str, Any]:
+    """Only what says something."""
+    plain: dict[str, Any] = {"label": group.label}
+    if group.values:
+        plain["values"] = list(group.values)
+    if group.low is not None:
+        plain |= {"low": group.low, "high": group.high, "closed": group.closed}
+    if group.missing:
+        plain["missing"] = True
+    return plain

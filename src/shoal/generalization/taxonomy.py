@@ -1,0 +1,111 @@
+"""Taxonomies of nominal values: read from CSV, JSON or TOML, or given as nested dictionaries and lists.
+
+A CSV file has a leaf in each row, followed by its ancestors from the nearest to the root (ARX's
+hierarchies), with `;` or `,` between. JSON and TOML nest: {"node": {"node": ["leaf", "leaf"]}}.
+The leaves' order is that of a walk from the root, children in the order of the file.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import InputError
+
+Leaves = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Taxonomy:
+    """Leaves in order, and for each inner node the leaves under it."""
+
+    leaves: Leaves
+    nodes: tuple[tuple[str, frozenset[str]], ...]
+
+    def name_of(self, values: frozenset[str]) -> str | None:
+        """The node whose leaves are exactly these values."""
+        return next((name for name, under in self.nodes if under == values), None)
+
+    def as_rows(self) -> list[list[Any]]:
+        """Each node with its leaves, in the leaves' order: plain lists, for a file."""
+        return [[name, [leaf for leaf in self.leaves if leaf in under]] for name, under in self.nodes]
+
+
+def read_taxonomy(source: Any, column: str) -> Taxonomy:
+    """A taxonomy from a file's path or from nested dictionaries and lists."""
+    if isinstance(source, Taxonomy):
+        return source
+    if isinstance(source, str | os.PathLike):
+        return _from_file(Path(source), column)
+    return _from_nested(source, f"the taxonomy of {column!r}")
+
+
+def _from_file(path: Path, column: str) -> Taxonomy:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"the taxonomy of {column!r} cannot be read from {str(path)!r}: {error.strerror}") from error
+    try:
+        if path.suffix.lower() == ".json":
+            return _from_nested(json.loads(text), str(path))
+        if path.suffix.lower() == ".toml":
+            return _from_nested(tomllib.loads(text), str(path))
+    except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"the taxonomy {str(path)!r} is no valid {path.suffix[1:].upper()}: {error}") from error
+    return _from_rows(text, str(path))
+
+
+def _from_rows(text: str, where: str) -> Taxonomy:
+    delimiter = ";" if ";" in text.split("\n", 1)[0] else ","
+    paths: list[list[str]] = []
+    for number, row in enumerate(csv.reader(text.splitlines(), delimiter=delimiter), start=1):
+        cells = [cell.strip() for cell in row]
+        if not any(cells):
+            continue
+        if not cells[0]:
+            raise InputError(f"{where}: row {number} has no leaf; each row is a leaf followed by its ancestors")
+        # A value may be repeated on its way up (a level that does not generalize it): once is enough.
+        path = [cell for i, cell in enumerate(cells) if cell and cell not in cells[:i]]
+        paths.append(path[::-1])
+    tree: dict[str, Any] = {}
+    for path in paths:
+        branch = tree
+        for name in path:
+            branch = branch.setdefault(name, {})
+    return _from_nested(tree, where)
+
+
+def _from_nested(tree: Any, where: str) -> Taxonomy:
+    nodes: list[tuple[str, Leaves]] = []
+    leaves = tuple(_walk(tree, nodes, where))
+    if not leaves:
+        raise InputError(f"{where} has no leaves")
+    seen: set[str] = set()
+    for leaf in leaves:
+        if leaf in seen:
+            raise InputError(f"{where} has the leaf {leaf!r} twice: a value has one place in a taxonomy")
+        seen.add(leaf)
+    return Taxonomy(leaves, tuple((name, frozenset(under)) for name, under in nodes if len(under) > 1))
+
+
+def _walk(tree: Any, nodes: list[tuple[str, Leaves]], where: str) -> Iterator[str]:
+    """The leaves below, noting every inner node on the way."""
+    if isinstance(tree, Mapping):
+        for name, below in tree.items():
+            inside: Leaves = tuple(_walk(below, nodes, where)) or (str(name),)
+            if inside != (str(name),):
+                nodes.append((str(name), inside))
+            yield from inside
+    elif isinstance(tree, Sequence) and not isinstance(tree, str):
+        for below in tree:
+            yield from _walk(below, nodes, where)
+    elif isinstance(tree, str | int | float):
+        yield str(tree)
+    elif tree is not None:
+        raise InputError(f"{where}: {tree!r} is neither a node, a list of leaves nor a leaf")

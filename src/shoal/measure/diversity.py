@@ -1,0 +1,91 @@
+"""How much a class of look-alike records tells of a confidential column: l-diversity and t-closeness.
+
+Classes and confidential values come as codes, one a record. A table's l is that of its worst class
+(distinct values, exponential of the entropy, or recursive with a given c: Machanavajjhala et al.
+2007); its t is the largest distance of a class's distribution from the whole table's (Li, Li and
+Venkatasubramanian 2007), the ground distance between two values being 1 (equal) or the share of
+the range between their ranks (ordered).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import UsageError, check_choice
+
+Codes = NDArray[np.integer[Any]]
+Counts = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+def distinct_l(classes: Codes, values: Codes) -> int:
+    """The fewest distinct confidential values in a class."""
+    return int(diversity_of(classes, values, "distinct").min())
+
+
+def entropy_l(classes: Codes, values: Codes) -> float:
+    """The exponential of the lowest entropy of a class: 1 where all its records agree."""
+    return float(diversity_of(classes, values, "entropy").min())
+
+
+def recursive_l(classes: Codes, values: Codes, c: float) -> int:
+    """The largest l at which every class is recursively (c, l)-diverse: r_1 < c (r_l + ... + r_m); 0 if none is."""
+    return int(diversity_of(classes, values, "recursive", c).min())
+
+
+def t_closeness(classes: Codes, values: Codes, distance: str = "equal", reference: Counts | None = None) -> float:
+    """The largest distance of a class from the whole table, or from `reference` (counts of all values)."""
+    return float(distances(classes, values, distance, reference).max())
+
+
+def diversity_of(classes: Codes, values: Codes, kind: str, c: float = 1.0) -> Floats:
+    """The l of each class: distinct, entropy, or recursive with c (0 where no l holds)."""
+    check_choice("kind of l-diversity", kind, ("distinct", "entropy", "recursive"))
+    counts = class_counts(classes, values)
+    if kind == "distinct":
+        return np.asarray((counts > 0).sum(axis=1), dtype=np.float64)
+    if kind == "entropy":
+        share = counts / counts.sum(axis=1, keepdims=True)
+        terms = np.where(share > 0, share * np.log(np.where(share > 0, share, 1.0)), 0.0)
+        return np.asarray(np.exp(-terms.sum(axis=1)))
+    if not c > 0:
+        raise UsageError(f"c must be above 0, not {c!r}")
+    ordered = -np.sort(-counts, axis=1)
+    tails = np.cumsum(ordered[:, ::-1], axis=1)[:, ::-1]
+    return np.asarray((ordered[:, :1] < c * tails).sum(axis=1), dtype=np.float64)
+
+
+def distances(classes: Codes, values: Codes, distance: str = "equal", reference: Counts | None = None) -> Floats:
+    """The earth mover's distance of each class from the whole table, or from `reference`."""
+    check_choice("distance", distance, ("equal", "ordered"))
+    counts = class_counts(classes, values, None if reference is None else reference.size)
+    whole = counts.sum(axis=0) if reference is None else reference
+    difference = counts / counts.sum(axis=1, keepdims=True) - whole / whole.sum()
+    if distance == "equal":
+        return np.asarray(np.abs(difference).sum(axis=1) / 2)
+    if difference.shape[1] < 2:
+        return np.zeros(len(difference))
+    return np.asarray(np.abs(np.cumsum(difference, axis=1)).sum(axis=1) / (difference.shape[1] - 1))
+
+
+def broken_classes(
+    classes: Codes, values: Codes, least: float, kind: str, c: float, t: float | None, distance: str
+) -> NDArray[np.bool_]:
+    """Which classes fall short of l or t; rounding of 1e-12 is forgiven."""
+    short = np.zeros(int(np.max(classes)) + 1, dtype=bool)
+    if least > 1 or kind == "recursive":
+        short |= diversity_of(classes, values, kind, c) < least - 1e-12
+    if t is not None:
+        short |= distances(classes, values, distance) > t + 1e-12
+    return short
+
+
+def class_counts(classes: Codes, values: Codes, width: int | None = None) -> Counts:
+    """Classes by confidential values: how many records."""
+    label = np.unique(classes, return_inverse=True)[1].reshape(-1)
+    width = int(values.max()) + 1 if width is None else width
+    pairs = np.bincount(label * width + values.astype(np.int64), minlength=(int(label.max()) + 1) * width)
+    return pairs.reshape(-1, width).astype(np.int64)

@@ -1,0 +1,321 @@
+"""`shoal.generalize`: a table in, one generalization of every quasi-identifier in the middle, a checked release out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shoal.data.columns import Coded, coded, without_missing
+from shoal.data.reading import as_table
+from shoal.data.table import Table
+from shoal.errors import UsageError, check_choice, check_k, unknown
+from shoal.evolve.clock import Clock
+from shoal.evolve.progress import Progress, silent
+from shoal.generalization.constraints import Rule, Rules, read_l, rules_of
+from shoal.generalization.cuts import groups_of
+from shoal.generalization.domain import Domain, nominal_domain, numeric_domain
+from shoal.generalization.evaluate import Preference, Problem, make_problem
+from shoal.generalization.exact import exact
+from shoal.generalization.front import Front, Point
+from shoal.generalization.labels import SUPPRESSED, group_names
+from shoal.generalization.mapping import mapping_of, read_mapping
+from shoal.generalization.nsga2 import Settings, nsga2
+from shoal.generalization.search import search
+from shoal.generalization.taxonomy import read_taxonomy
+from shoal.measure.anonymity import classes
+from shoal.measure.diversity import broken_classes
+from shoal.protect.generalized import GeneralizedRelease
+
+METHODS = ("search", "nsga2", "exact")
+MISSING = ("category", "drop", "error")
+
+
+def generalize(
+    data: Any,
+    k: int,
+    *,
+    quasi: Sequence[str] = (),
+    sets: Sequence[Sequence[str]] | None = None,
+    granularity: Mapping[str, Any] | None = None,
+    cuts: Mapping[str, Sequence[float]] | None = None,
+    order: str | Mapping[str, Any] | None = None,
+    taxonomy: Mapping[str, Any] | None = None,
+    prefer: tuple[float, float] = (0.2, 1.0),
+    weights: Mapping[str, float] | None = None,
+    suppress: float = 0.0,
+    l: Any = None,  # noqa: E741
+    t: float | None = None,
+    distance: str = "equal",
+    method: str = "search",
+    effort: str | None = None,
+    population: int | None = None,
+    evaluations: int | None = None,
+    pick: int | None = None,
+    missing: str = "category",
+    seed: int = 0,
+    progress: Progress = silent,
+) -> GeneralizedRelease:
+    """Replace the values of the quasi-identifiers by groups of values, so that every class has at least k records.
+
+    sets: lists of quasi-identifiers that must each be k-anonymous (all of them together by default).
+    granularity: a number's step, or (step, low, high). cuts: its cut points. Else numbers are taken as they are.
+    order: auto (any values may join), alphabetical, frequency, taxonomy or a list of values, for all or by column.
+    taxonomy: by column, a file or nested dictionaries. prefer: the preferred loss and bias.
+    weights: of columns in the loss. suppress: the share of rows that may be starred out.
+    l, t, distance: what the confidential columns must keep; l may be ("entropy", l) or ("recursive", c, l).
+    pick: the number of the front's point to take instead of the best. missing: category, drop or error.
+
+    >>> import polars as pl
+    >>> frame = pl.DataFrame({"age": [23, 25, 31, 60, 62, 65], "town": ["a", "a", "b", "c", "c", "c"]})
+    >>> generalize(frame, k=3, quasi=["age", "town"]).table["age"].to_list()
+    ['[23-31]', '[23-31]', '[23-31]', '[60-65]', '[60-65]', '[60-65]']
+    """
+    check_choice("method", method, METHODS)
+    _check_options(method, effort, population, evaluations)
+    table = as_table(data, quasi=quasi)
+    columns = _quasi(table)
+    clock = Clock()
+    check_choice("way with missing cells", missing, MISSING)
+    if missing != "category":
+        table = without_missing(table, columns, missing)
+    k = check_k(k, table.rows)
+    if not 0 <= suppress < 1:
+        raise UsageError(f"suppress must be a share of the rows from 0 up to, not including, 1, not {suppress!r}")
+    codes = {name: coded(table, name) for name in columns}
+    default = order if order is not None else ("auto" if method == "search" else "alphabetical")
+    domains = [_domain(name, codes[name], granularity, cuts, default, taxonomy, columns) for name in columns]
+    confidential = _confidential(table, l, t)
+    rules = _rules(confidential, l, t, distance)
+    problem = make_problem(
+        [domain.encode(codes[domain.name].values)[codes[domain.name].codes] for domain in domains],
+        [domain.positions for domain in domains],
+        k,
+        free=[domain.free for domain in domains],
+        weights=_weights(weights, columns),
+        preference=Preference(*prefer),
+        suppress=suppress,
+        confidential=[c.codes for c in confidential.values()],
+        rules=rules,
+        sets=_sets(sets, columns),
+    )
+    _check_reachable(problem)
+    front = _searched(problem, method, seed, effort, population, evaluations, progress).picked(pick)
+    return _release(table, domains, codes, problem, front, confidential, sets, method, clock)
+
+
+def apply_mapping(data: Any, path: Any, *, quasi: Sequence[str] = ()) -> GeneralizedRelease:
+    """Generalize new data by the mapping of an earlier release; its k is measured, not promised."""
+    table = as_table(data, quasi=quasi)
+    clock = Clock()
+    mapping = read_mapping(Path(path))
+    new = {}
+    for column in mapping.columns:
+        if column.name not in table.columns:
+            raise unknown("column", column.name, table.columns)
+        found = coded(table, column.name)
+        new[column.name] = np.array(column.labels_of(found.values), dtype=object)[found.codes]
+    facts = {"n": table.rows, "d": len(new), "k": mapping.k, "method": "apply"}
+    release = GeneralizedRelease(
+        table, table.protected(new), tuple(new), None, facts, title="Generalization by a given mapping"
+    )
+    facts |= {"effective_k": release.smallest_class(), **clock.read()}
+    return release
+
+
+def _check_options(method: str, effort: str | None, population: int | None, evaluations: int | None) -> None:
+    if effort is not None and method != "search":
+        raise UsageError(f"effort is an option of method search, not of {method}")
+    for name, value in (("population", population), ("evaluations", evaluations)):
+        if value is not None and method != "nsga2":
+            raise UsageError(f"{name} is an option of method nsga2, not of {method}")
+        if value is not None and value < 2:
+            raise UsageError(f"{name} must be 2 or more, not {value}")
+
+
+def _quasi(table: Table) -> tuple[str, ...]:
+    columns = table.quasi_columns()
+    if len(columns) < 1:
+        raise UsageError("at least one quasi-identifier is needed")
+    return tuple(columns)
+
+
+def _domain(
+    name: str,
+    found: Coded,
+    granularity: Mapping[str, Any] | None,
+    cuts: Mapping[str, Sequence[float]] | None,
+    order: str | Mapping[str, Any],
+    taxonomy: Mapping[str, Any] | None,
+    columns: Sequence[str],
+) -> Domain:
+    """The ordered domain of a column, from what was said about it."""
+    for given in (granularity, cuts, taxonomy, order if isinstance(order, Mapping) else None):
+        for column in given or ():
+            if column not in columns:
+                raise unknown("quasi-identifier", column, columns)
+    step, points = (granularity or {}).get(name), (cuts or {}).get(name)
+    own = order.get(name) if isinstance(order, Mapping) else None
+    tree = read_taxonomy(taxonomy[name], name) if taxonomy and name in taxonomy else None
+    values = [value for value in found.values if value is not None]
+    missing = len(values) < len(found.values)
+    if found.numeric and own is None and tree is None:
+        return numeric_domain(name, values, missing, step, points)
+    if step is not None or points is not None:
+        what = "is ordered by names" if found.numeric else "holds no numbers"
+        raise UsageError(f"the column {name!r} {what}: granularity and cut points are for numbers")
+    if own is None:
+        own = "taxonomy" if tree is not None else order if isinstance(order, str) else "auto"
+        if own == "auto" and found.dated:
+            own = "alphabetical"  # dates in ISO form: their order is known
+    names = [str(value) for value in values]
+    counts = [int(c) for value, c in zip(found.values, found.counts, strict=True) if value is not None]
+    if found.numeric:
+        raise UsageError(f"the column {name!r} holds numbers: its order is known; leave out order and taxonomy")
+    return nominal_domain(name, names, counts, missing, own, tree)
+
+
+def _confidential(table: Table, asked_l: Any, t: float | None) -> dict[str, Coded]:
+    """The confidential columns, where something is asked of them."""
+    if asked_l is None and t is None:
+        return {}
+    if not table.roles.confidential:
+        raise UsageError("l and t are about confidential columns: name them with confidential=[...] (--confidential)")
+    return {name: coded(table, name) for name in table.roles.confidential}
+
+
+def _rules(confidential: Mapping[str, Coded], asked_l: Any, t: float | None, distance: str) -> Rules:
+    if t is None and distance != "equal":
+        raise UsageError("distance is about t-closeness: give t as well")
+    rule = Rule(**read_l(asked_l), t=t, distance=distance)
+    return rules_of([rule] * len(confidential), [len(c.values) for c in confidential.values()])
+
+
+def _weights(weights: Mapping[str, float] | None, columns: Sequence[str]) -> list[float] | None:
+    if weights is None:
+        return None
+    for name in weights:
+        if name not in columns:
+            raise unknown("quasi-identifier", name, columns)
+    return [float(weights.get(name, 1.0)) for name in columns]
+
+
+def _sets(sets: Sequence[Sequence[str]] | None, columns: Sequence[str]) -> list[list[int]] | None:
+    if sets is None:
+        return None
+    for name in (name for chosen in sets for name in chosen):
+        if name not in columns:
+            raise unknown("quasi-identifier", name, columns)
+    if not sets or not all(sets):
+        raise UsageError("sets must be lists of quasi-identifiers, none of them empty")
+    return [[columns.index(name) for name in chosen] for chosen in sets]
+
+
+def _check_reachable(problem: Problem) -> None:
+    """An error if not even the whole table as one class keeps what is asked."""
+    merged = np.zeros((len(problem.sizes), max(problem.sizes)), dtype=np.int64)
+    if problem.evaluate(merged).suppressed[0] > 0:
+        raise UsageError(
+            "the whole table as a single class does not keep the l that was asked for: its confidential column is not "
+            "that diverse; ask for a lower l"
+        )
+
+
+def _searched(
+    problem: Problem,
+    method: str,
+    seed: int,
+    effort: str | None,
+    population: int | None,
+    evaluations: int | None,
+    progress: Progress,
+) -> Front:
+    if method == "search":
+        return search(problem, seed=seed, effort=effort or "standard", progress=progress)
+    if method == "exact":
+        return exact(problem, seed=seed, progress=progress)
+    if any(problem.free):
+        raise UsageError("nsga2 cuts domains in a given order: take order alphabetical, frequency or taxonomy")
+    default = Settings()
+    settings = Settings(population or default.population, evaluations or default.evaluations)
+    return nsga2(problem, seed=seed, settings=settings, progress=progress)
+
+
+def _release(
+    table: Table,
+    domains: Sequence[Domain],
+    codes: Mapping[str, Coded],
+    problem: Problem,
+    front: Front,
+    confidential: Mapping[str, Coded],
+    sets: Sequence[Sequence[str]] | None,
+    method: str,
+    clock: Clock,
+) -> GeneralizedRelease:
+    """The protected table, its figures and its front."""
+    point = front.best
+    mapping = mapping_of(domains, point.labels, point.k)
+    starred = _starred(problem, point, domains, codes, confidential) if point.suppressed else None
+    new = {}
+    for domain, column in zip(domains, mapping.columns, strict=True):
+        found = codes[domain.name]
+        plain = len(groups_of(point.labels[domains.index(domain)], domain.size)) == domain.size
+        if plain and not domain.edges and not domain.missing and starred is None:
+            continue  # every value is its own group: the column stays as it is
+        labels = np.array(column.labels_of(found.values), dtype=object)[found.codes]
+        if starred is not None:
+            labels[starred] = SUPPRESSED
+        new[domain.name] = labels
+    facts: dict[str, Any] = {
+        "n": table.rows,
+        "d": len(domains),
+        "k": point.k,
+        "method": method,
+        **point.figures(),
+        "pick": front.answer + 1,
+        "front": [{**p.figures(), "cuts": _cuts(domains, p)} for p in front.points],
+        "cuts": _cuts(domains, point),
+        "evaluations": front.evaluations,
+        **front.facts,
+        **clock.read(),
+    }
+    return GeneralizedRelease(
+        original=table,
+        table=table.protected(new),
+        changed=tuple(d.name for d in domains),
+        k=point.k,
+        facts=facts,
+        solution=front,
+        title="Generalization",
+        mapping=mapping,
+        domains=tuple(domains),
+        rules=dict(zip(confidential, problem.rules.rules, strict=True)),
+        sets=tuple(tuple(s) for s in sets) if sets is not None else (),
+    )
+
+
+def _cuts(domains: Sequence[Domain], point: Point) -> dict[str, list[str]]:
+    """The labels of each attribute's groups."""
+    groups = {d: groups_of(point.labels[j], d.size) for j, d in enumerate(domains)}
+    return {domain.name: group_names(domain, own) for domain, own in groups.items()}
+
+
+def _starred(
+    problem: Problem,
+    point: Point,
+    domains: Sequence[Domain],
+    codes: Mapping[str, Coded],
+    confidential: Mapping[str, Coded],
+) -> Any:
+    """Which rows are suppressed: those of classes below k or that break l or t."""
+    groups = []
+    for j, domain in enumerate(domains):
+        found = codes[domain.name]
+        groups.append(point.labels[j][domain.encode(found.values)][found.codes])
+    label = classes(groups)
+    small = np.bincount(label) < point.k
+    for name, rule in zip(confidential, problem.rules.rules, strict=True):
+        small |= broken_classes(label, confidential[name].codes, rule.l, rule.kind, rule.c, rule.t, rule.distance)
+    return small[label]

@@ -1,0 +1,132 @@
+"""The release of a generalization: its own promises (k for each set, l, t, starred rows) and its own page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping as Dict
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.data.columns import coded
+from shoal.data.files import atomically, check_place
+from shoal.errors import PromiseError, UsageError
+from shoal.generalization.constraints import Rule
+from shoal.generalization.domain import Domain
+from shoal.generalization.labels import SUPPRESSED
+from shoal.generalization.mapping import Mapping
+from shoal.measure.anonymity import class_sizes, classes
+from shoal.measure.assessment import Assessment, Figure
+from shoal.measure.diversity import class_counts, diversity_of, t_closeness
+from shoal.release import Release
+
+
+@dataclass(frozen=True, eq=False)
+class GeneralizedRelease(Release):
+    """A release whose quasi-identifiers are labels of groups; rows with * in all of them are suppressed."""
+
+    mapping: Mapping | None = None
+    domains: tuple[Domain, ...] = ()
+    rules: Dict[str, Rule] = field(default_factory=dict)
+    sets: tuple[tuple[str, ...], ...] = ()
+
+    def verify(self) -> None:
+        """Check on the final table: rows, identifiers, other columns, and k, l and t of every row that is kept."""
+        Release(self.original, self.table, self.changed, None, self.facts).verify()
+        if self.k is None:
+            return
+        smallest = self.smallest_class()
+        if smallest < self.k:
+            raise PromiseError(
+                f"the smallest class of the protected table has {smallest} records, fewer than k = {self.k}; "
+                "nothing is written"
+            )
+        for name, rule in self.rules.items():
+            found_l, found_t = self._measured(name, rule)
+            if found_l < rule.l - 1e-9 or (rule.t is not None and found_t > rule.t + 1e-9):
+                raise PromiseError(
+                    f"the confidential column {name!r} keeps l = {found_l:g} and t = {found_t:.4f}, short of what was "
+                    "asked for; nothing is written"
+                )
+
+    def smallest_class(self) -> int:
+        """The smallest class over the sets of quasi-identifiers, suppressed rows apart; 0 if no row is kept."""
+        if not self._kept.any():
+            return 0
+        sets = self.sets or (self.changed,)
+        return min(int(class_sizes([self._codes[name][self._kept] for name in chosen]).min()) for chosen in sets)
+
+    @cached_property
+    def assessment(self) -> Assessment:
+        """Loss, classes and what the confidential columns still tell."""
+        n = self.original.rows
+        sizes = class_sizes([self._codes[name][self._kept] for name in self.changed])
+        figures = [
+            Figure("k", self.smallest_class(), f"1 to {n}", "the smallest class of records that look alike"),
+            Figure("uniques", int((sizes == 1).sum()), f"0 to {n}", "records that look like no other"),
+            Figure("suppressed", n - int(self._kept.sum()), f"0 to {n}", "records with * in every quasi-identifier"),
+        ]
+        if "nwp" in self.facts:
+            loss = Figure("nwp", self.facts["nwp"], "0 to 1", "the share of the columns' detail that was lost")
+            bias = Figure("necd", self.facts["necd"], "0 to 1", "how much the sizes of classes differ, over all rows")
+            figures = [loss, bias, *figures]
+        for name, rule in self.rules.items():
+            found_l, found_t = self._measured(name, rule)
+            figures.append(Figure(f"l of {name}", found_l, "1 and up", f"{rule.kind} diversity of the worst class"))
+            figures.append(
+                Figure(f"t of {name}", found_t, "0 to 1", f"largest {rule.distance} distance from the table")
+            )
+        return Assessment(figures)
+
+    def save_mapping(self, path: str | os.PathLike[str]) -> Path:
+        """Write the mapping as JSON, to be applied to new data."""
+        if self.mapping is None:
+            raise UsageError("this release was made by a mapping; it has no other to write")
+        target = check_place(path, *([self.original.source.path] if self.original.source else []))
+        with atomically(target) as temporary:
+            self.mapping.save(temporary)
+        return target
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write an HTML page with the front and the groups of each attribute."""
+        from shoal.report.generalization import write_report
+
+        return write_report(self, Path(path))
+
+    def label_counts(self, name: str) -> tuple[list[str], list[int]]:
+        """The labels of a protected column and how many rows have each."""
+        found = coded(self.protected, name)
+        return ["missing" if v is None else str(v) for v in found.values], found.counts.tolist()
+
+    @cached_property
+    def _codes(self) -> dict[str, NDArray[np.int32]]:
+        return {name: coded(self.protected, name).codes for name in self.changed}
+
+    @cached_property
+    def _kept(self) -> NDArray[np.bool_]:
+        """The rows that are not suppressed."""
+        if not self.facts.get("suppressed"):
+            return np.ones(self.original.rows, dtype=bool)
+        starred = np.ones(self.original.rows, dtype=bool)
+        for name in self.changed:
+            found = coded(self.protected, name)
+            code = found.values.index(SUPPRESSED) if SUPPRESSED in found.values else -1
+            starred &= found.codes == code
+        return ~starred
+
+    def _measured(self, name: str, rule: Rule) -> tuple[float, float]:
+        """The worst l and t over the sets of quasi-identifiers."""
+        values = coded(self.protected, name)
+        reference = class_counts(np.zeros(values.codes.size, dtype=np.int64), values.codes, len(values.values))[0]
+        kept = self._kept
+        if not kept.any():
+            return float("inf"), 0.0
+        worst_l, worst_t = np.inf, 0.0
+        for chosen in self.sets or (self.changed,):
+            label = classes([self._codes[column][kept] for column in chosen])
+            worst_l = min(worst_l, float(diversity_of(label, values.codes[kept], rule.kind, rule.c).min()))
+            worst_t = max(worst_t, t_closeness(label, values.codes[kept], rule.distance, reference))
+        return worst_l, worst_t

@@ -1,0 +1,75 @@
+"""`shoal generalize` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+
+from shoal.cli import main
+
+KEYS = {
+    "nwp", "necd", "effective_k", "achievement", "preference_deviation", "suppressed", "front", "cuts", "evaluations",
+    "cpu_seconds",
+}  # fmt: skip
+
+
+def run(*arguments: object, code: int = 0) -> Result:
+    result = CliRunner().invoke(main, [str(a) for a in arguments])
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(4)
+    n = 200
+    frame = pl.DataFrame(
+        {
+            "age": rng.integers(18, 90, n),
+            "town": rng.choice(["north", "south", "east", "west"], n),
+            "illness": rng.choice(["none", "flu", "asthma"], n),
+        }
+    )
+    path = tmp_path / "people.csv"
+    frame.write_csv(path)
+    return path
+
+
+def test_generalizes_a_file_and_applies_its_mapping(people: Path, tmp_path: Path) -> None:
+    target, mapping, page = (tmp_path / name for name in ("out.csv", "mapping.json", "page.html"))
+    result = run(
+        "generalize", people, "-k", 4, "--quasi", "age,town", "--confidential", "illness", "--granularity", "age=5",
+        "-l", 2, "-t", 0.4, "--effort", "quick", "-o", target, "--mapping", mapping, "--report", page, "--json",
+    )  # fmt: skip
+    facts = json.loads(result.stdout)
+    assert set(facts) >= KEYS
+    assert all(set(p["cuts"]) == {"age", "town"} for p in facts["front"])
+    after = pl.read_csv(target)
+    assert after.group_by("age", "town").len()["len"].min() == facts["effective_k"] >= 4
+    assert page.exists()
+    again = tmp_path / "again.csv"
+    applied = json.loads(run("generalize", people, "--apply", mapping, "-o", again, "--json").stdout)
+    assert again.read_bytes() == target.read_bytes()
+    assert applied["effective_k"] == facts["effective_k"]
+
+
+@pytest.mark.parametrize("method", ["nsga2", "exact"])
+def test_other_methods_and_tables_for_people(people: Path, method: str) -> None:
+    extra = ["--evaluations", "1000"] if method == "nsga2" else []
+    shown = run(
+        "generalize", people, "-k", 4, "--quasi", "age,town", "--cuts", "age=30,50,70", "--order",
+        "town=north,east,south,west", "--weights", "age=2,town=1", "--method", method, *extra,
+    ).output  # fmt: skip
+    assert "The front" in shown and "Groups" in shown
+
+
+def test_what_cannot_be_used_is_an_error(people: Path, tmp_path: Path) -> None:
+    assert "k is missing" in run("generalize", people, "--quasi", "age", code=2).output
+    assert "COLUMN=VALUE" in run("generalize", people, "-k", 2, "--quasi", "age", "--cuts", "3", code=2).output
+    assert "has no part in --apply" in run("generalize", people, "--apply", "m.json", "--suppress", 0.1, code=2).output
+    assert "cannot be read" in run("generalize", people, "--apply", tmp_path / "none.json", code=2).output
