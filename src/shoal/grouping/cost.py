@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 
 from shoal.errors import check_choice, check_k
 from shoal.grouping.grouping import Grouping, columns_of
-from shoal.grouping.trial_mdav import trial_mdav
+from shoal.kernels.distance import EUCLIDEAN, L1
 from shoal.kernels.grouping import INTERVALS, count_links, distance_table, group_figures
+from shoal.kernels.mdav import groups_by_sweep
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -41,15 +42,14 @@ class Convention:
 
     name: str
     scaling: str
-    metric: str  # MDAV's distance
-    remainder: str  # what MDAV does with the last records
+    thesis_mdav: bool  # L1, and a last group that may be smaller than k; rather than Euclidean, and none
     relative: bool  # intervals around the protected value, rather than parts of the column's deviation
     strict: bool  # a tie is no link, rather than 1/m of one
 
 
 CONVENTIONS = {
-    "sound": Convention("sound", "standard", "euclidean", "sound", relative=False, strict=False),
-    "thesis": Convention("thesis", "minmax", "l1", "thesis", relative=True, strict=True),
+    "sound": Convention("sound", "standard", thesis_mdav=False, relative=False, strict=False),
+    "thesis": Convention("thesis", "minmax", thesis_mdav=True, relative=True, strict=True),
 }
 
 
@@ -105,6 +105,7 @@ class GroupingCost:
         self.sst = float((centred**2).sum())
         constant = np.ptp(self._columns, axis=1) == 0
         deviations = np.sqrt((centred**2).mean(axis=1))
+        self._ones = np.ones(self.n)
         self._reach = np.where(constant, np.nan, -1.0 if self.convention.relative else deviations)
         self._cells = max(1, int((~constant).sum())) * self.n * INTERVALS
         self.records = self._sample(seed)
@@ -185,10 +186,12 @@ class GroupingCost:
         return known
 
     def labels(self, group: int) -> Labels:
-        """The record groups of one group of columns, as MDAV forms them (not merged)."""
-        labels = np.empty(self.n, np.int64)
-        trial_mdav(self._columns, np.array(columns_of(group)), self.k, self.convention.metric == "l1", self.convention.remainder == "thesis", labels)
-        return labels.astype(np.int32)
+        """The record groups of one group of columns, as MDAV forms them."""
+        values = np.ascontiguousarray(self._columns[columns_of(group)].T)
+        least, metric = (2 * self.k + 1, L1) if self.convention.thesis_mdav else (3 * self.k, EUCLIDEAN)
+        labels = groups_by_sweep(values, self._ones, self.k, least, True, metric).astype(np.int32)
+        labels[labels < 0] = labels.max() + 1  # the last records are a group of their own
+        return labels
 
     def _sample(self, seed: int) -> Ints:
         if self.n <= SAMPLED_ABOVE:

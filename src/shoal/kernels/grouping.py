@@ -24,24 +24,25 @@ def group_centroids(columns: Floats, chosen: Ints, labels: NDArray[np.int32], gr
     n = columns.shape[1]
     centroids = np.zeros((chosen.size, groups))
     sizes = np.zeros(groups, np.int64)
-    first = np.full(groups, -1, np.int64)
-    for i in range(n):
+    first = np.zeros(groups, np.int64)
+    for i in range(n - 1, -1, -1):
         sizes[labels[i]] += 1
-        if first[labels[i]] < 0:
-            first[labels[i]] = i
-    mixed = np.empty(groups, np.bool_)
+        first[labels[i]] = i
     for j in range(chosen.size):
-        column = columns[chosen[j]]
-        mixed[:] = False
+        column, line = columns[chosen[j]], centroids[j]
         for i in range(n):
-            g = labels[i]
-            centroids[j, g] += column[i]
-            mixed[g] |= column[i] != column[first[g]]
+            line[labels[i]] += column[i]
         for g in range(groups):
-            if mixed[g]:
-                centroids[j, g] /= sizes[g]
-            elif sizes[g] > 0:
-                centroids[j, g] = column[first[g]]
+            value = column[first[g]]
+            line[g] /= sizes[g]
+            # So near to the first value, the rest may be equal to it and the sum merely rounded: then groups of the
+            # same values but of different sizes would differ in the last bit, and a tie between them would be missed.
+            if line[g] != value and abs(line[g] - value) <= 1e-13 * n * abs(value):
+                same = True
+                for i in range(first[g], n):
+                    same &= labels[i] != g or column[i] == value
+                if same:
+                    line[g] = value
     return centroids
 
 
@@ -50,7 +51,7 @@ def _intervals_hit(miss: float, width: float) -> int:
     """Of the intervals of 1 % to 10 % of a width, how many hold a miss of this size."""
     hits = 0
     for p in range(INTERVALS, 0, -1):
-        if not miss <= p / 100.0 * width:
+        if not miss <= 0.01 * p * width:
             break
         hits += 1
     return hits
@@ -116,14 +117,22 @@ def distance_table(
 ) -> Floats:
     """Squared distances of the records (rows) to every centroid (columns); `surely` where the own one is strictly least."""
     centroids = group_centroids(columns, chosen, labels, groups)
-    table = np.zeros((records.size, groups))
-    for t in range(records.size):
-        row = table[t]
+    count = records.size
+    part = np.empty((chosen.size, count))
+    for j in range(chosen.size):
+        for t in range(count):
+            part[j, t] = columns[chosen[j], records[t]]
+    table = np.empty((count, groups))
+    away = np.empty(count)
+    for g in range(groups):
+        away[:] = 0.0
         for j in range(chosen.size):
-            value, line = columns[chosen[j], records[t]], centroids[j]
-            for g in range(groups):
-                row[g] += (value - line[g]) ** 2
-        own = labels[records[t]]
+            line, value = part[j], centroids[j, g]
+            for t in range(count):
+                away[t] += (line[t] - value) ** 2
+        table[:, g] = away
+    for t in range(count):
+        row, own = table[t], labels[records[t]]
         least = True
         for g in range(groups):
             least &= row[g] > row[own] or g == own
