@@ -12,7 +12,7 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -56,7 +56,6 @@ CONVENTIONS = {
 class Evaluation(NamedTuple):
     """The cost of a grouping and its parts, all in percent; `error` is the standard error of a sampled linkage."""
 
-    fitness: float
     information_loss: float
     interval_disclosure: float
     distance_linkage: float
@@ -65,6 +64,11 @@ class Evaluation(NamedTuple):
     @property
     def risk(self) -> float:
         return (self.interval_disclosure + self.distance_linkage) / 2
+
+    @property
+    def fitness(self) -> float:
+        """F, the mean of loss and risk."""
+        return (self.information_loss + self.risk) / 2
 
 
 class Spending:
@@ -111,7 +115,7 @@ class GroupingCost:
         self.records = self._sample(seed)
         self._threads = max(1, threads)
         self._caching = caching
-        self._lock = threading.Lock()
+        self.balance = 0.5
         self._known: dict[Grouping, Evaluation] = {}
         self._figures: dict[int, tuple[float, int]] = {}
         self._labels = Shelf(memory // 4)
@@ -130,34 +134,37 @@ class GroupingCost:
     def evaluate(self, grouping: Grouping) -> Evaluation:
         """The cost of a grouping."""
         found = self.below(grouping, math.inf)
-        assert isinstance(found, Evaluation)
+        if found is None:
+            raise AssertionError("no cost is above infinity")
         return found
 
-    def below(self, grouping: Grouping, limit: float) -> Evaluation | float:
-        """The cost of a grouping if its fitness is below `limit`; else a lower bound of it that is not, found sooner."""
+    def price(self, evaluation: Evaluation) -> float:
+        """What a search minimises: loss and risk weighed by `balance`; F at one half."""
+        return self.balance * evaluation.information_loss + (1 - self.balance) * evaluation.risk
+
+    def below(self, grouping: Grouping, limit: float) -> Evaluation | None:
+        """The cost of a grouping if its price is below `limit`; nothing, and that sooner, if it is not."""
         self.requests += 1
         known = self._known.get(grouping)
-        if known is not None and self._caching:
-            return known
-        loss = risk = 0.0
+        if known is not None:
+            return known if self.price(known) < limit else None
+        base = 0.0
         for group in sorted(grouping, key=self._new):  # what is known comes first: it may already be too much
             sse, hits = self.figures(group)
-            loss += 100.0 * sse / self.sst if self.sst else 0.0
-            risk += 100.0 * hits / self._cells
-            if (loss + risk / 2) / 2 >= limit:
-                return (loss + risk / 2) / 2
+            base += self._loss(sse) * self.balance + self._disclosure(hits) / 2 * (1 - self.balance)
+            if base >= limit:
+                return None
         self.computed += 1
-        base = (loss + risk / 2) / 2
-        most = math.inf if limit == math.inf else (limit - base) / 25.0 * self.records.size
+        per_record = (1 - self.balance) * 50.0 / self.records.size  # what one more link adds to the price
+        most = (limit - base) / per_record if per_record else math.inf
         links = self._links(grouping, self.records, most)
-        linkage = 100.0 * links / self.records.size
-        fitness = base + linkage / 4
         if links > most:
-            return max(fitness, limit)
+            return None
         # Summed in the grouping's own order, not in the order of what was known: the same bits whatever came before.
-        found = self._evaluation(grouping, linkage)
-        self._known[grouping] = found
-        return found
+        found = self._evaluation(grouping, 100.0 * links / self.records.size)
+        if self._caching:
+            self._known[grouping] = found
+        return found if self.price(found) < limit else None
 
     def prepare(self, groupings: Iterable[Grouping]) -> None:
         """Compute the figures of all groups that are not known yet, on all threads."""
@@ -177,6 +184,11 @@ class GroupingCost:
             links = sum(pool.map(lambda block: self._links(grouping, block, math.inf), blocks))
         return self._evaluation(grouping, 100.0 * links / self.n)._replace(error=0.0)
 
+    @property
+    def known(self) -> Mapping[Grouping, Evaluation]:
+        """All groupings whose cost was computed in full."""
+        return self._known
+
     def figures(self, group: int) -> tuple[float, int]:
         """SSE and interval hits of one group of columns."""
         self.subset_requests += 1
@@ -188,8 +200,9 @@ class GroupingCost:
     def labels(self, group: int) -> Labels:
         """The record groups of one group of columns, as MDAV forms them."""
         values = np.ascontiguousarray(self._columns[columns_of(group)].T)
-        least, metric = (2 * self.k + 1, L1) if self.convention.thesis_mdav else (3 * self.k, EUCLIDEAN)
-        labels = groups_by_sweep(values, self._ones, self.k, least, True, metric).astype(np.int32)
+        sound = not self.convention.thesis_mdav
+        least, metric = (3 * self.k, EUCLIDEAN) if sound else (2 * self.k, L1)
+        labels = groups_by_sweep(values, self._ones, self.k, least, sound, metric, False).astype(np.int32)
         labels[labels < 0] = labels.max() + 1  # the last records are a group of their own
         return labels
 
@@ -201,13 +214,19 @@ class GroupingCost:
     def _new(self, group: int) -> bool:
         return group not in self._figures
 
+    def _loss(self, sse: float) -> float:
+        return 100.0 * sse / self.sst if self.sst else 0.0
+
+    def _disclosure(self, hits: int) -> float:
+        return 100.0 * hits / self._cells
+
     def _evaluation(self, grouping: Grouping, linkage: float) -> Evaluation:
         figures = [self._figures[group] if self._caching else self.figures(group) for group in grouping]
-        loss = 100.0 * math.fsum(sse for sse, _ in figures) / self.sst if self.sst else 0.0
-        disclosure = 100.0 * sum(hits for _, hits in figures) / self._cells
+        loss = self._loss(math.fsum(sse for sse, _ in figures))
+        disclosure = self._disclosure(sum(hits for _, hits in figures))
         share = linkage / 100.0
         error = 100.0 * math.sqrt(max(0.0, share * (1 - share)) / self.records.size) if self.sampled else 0.0
-        return Evaluation((loss + (disclosure + linkage) / 2) / 2, loss, disclosure, linkage, error)
+        return Evaluation(loss, disclosure, linkage, error)
 
     def _microaggregate(self, group: int) -> tuple[tuple[float, int], tuple[Labels, int]]:
         """MDAV on the columns of one group: its figures, and labels where groups that share a centroid are one."""

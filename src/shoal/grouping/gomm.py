@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ class GommSettings:
     generations: int = 100
     times: Mapping[str, int] = field(default_factory=lambda: {**dict.fromkeys(MUTATIONS, 10), CROSSOVER: 25})
     dynamic: bool = False
+    starts: Sequence[Grouping] = ()  # groupings that the first population has for sure
     stop_when_still: bool = False  # stop when the mean cost of the population has not changed
 
     def __post_init__(self) -> None:
@@ -71,7 +73,8 @@ def gomm(
     running = {name: count for name, count in settings.times.items() if count}
     vain = dict.fromkeys(running, 0)
     dropped: dict[str, int] = {}
-    population = [Birth(at_random(cost.d, rng), "first", 0) for _ in range(settings.population)]
+    first = [*settings.starts, *(at_random(cost.d, rng) for _ in range(settings.population))][: settings.population]
+    population = [Birth(grouping, "first", 0) for grouping in first]
     _price(cost, population)
     population.sort(key=_fitness)
     births, generation = len(population), 0
@@ -81,7 +84,7 @@ def gomm(
         generation += 1
         children = _offspring(population, running, generation, rng)
         births += len(children)
-        _price(cost, children)
+        _price(cost, children, math.inf if monitor is not None else population[-1].cost.fitness)
         before = _mean(population)
         population = _survivors(population, children, settings.population, generation)
         if monitor is not None:
@@ -94,10 +97,13 @@ def gomm(
     return GommResult([(b.grouping, b.cost) for b in population], generation, births, dropped)
 
 
-def _price(cost: GroupingCost, newborn: Sequence[Birth]) -> None:
+def _price(cost: GroupingCost, newborn: Sequence[Birth], limit: float = math.inf) -> None:
+    """Cost every newborn; one that is not below `limit` cannot survive, and is left at infinity."""
     cost.prepare(birth.grouping for birth in newborn)
     for birth in newborn:
-        birth.cost = cost.evaluate(birth.grouping)
+        found = cost.below(birth.grouping, limit)
+        if found is not None:
+            birth.cost = found
 
 
 def _offspring(population: Sequence[Birth], running: Mapping[str, int], generation: int, rng: random.Random) -> list[Birth]:
@@ -114,12 +120,7 @@ def _offspring(population: Sequence[Birth], running: Mapping[str, int], generati
             for parent in parents:
                 parent.used = True
             reference = sum(parent.cost.fitness for parent in parents) / len(parents)
-            children += [
-                Birth(
-                    grouping, name, generation, reference, clone=any(grouping == parent.grouping for parent in parents)
-                )
-                for grouping in made
-            ]
+            children += [Birth(grouping, name, generation, reference) for grouping in made]
     return children
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from shoal.grouping.cost import Evaluation
 from shoal.grouping.grouping import Grouping
 
-UNPRICED = Evaluation(float("nan"), float("nan"), float("nan"), float("nan"))
+UNPRICED = Evaluation(float("inf"), float("inf"), float("inf"))
 
 COLUMNS = (
     "operator", "generation", "children", "discarded_unused", "lifetime", "better", "worse", "clones",
@@ -30,7 +30,6 @@ class Birth:
     operator: str
     born: int
     reference: float = float("nan")
-    clone: bool = False
     cost: Evaluation = UNPRICED
     used: bool = False
     died: int | None = None
