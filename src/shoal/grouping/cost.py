@@ -98,6 +98,7 @@ class GroupingCost:
         memory: int = MEMORY,
         threads: int = 1,
         seed: int = 0,
+        sampling: bool = True,
         caching: bool = True,
     ) -> None:
         """`scaled` is n x d and already on the convention's scale; `caching=False` is for measuring what caches save."""
@@ -112,7 +113,7 @@ class GroupingCost:
         self._ones = np.ones(self.n)
         self._reach = np.where(constant, np.nan, -1.0 if self.convention.relative else deviations)
         self._cells = max(1, int((~constant).sum())) * self.n * INTERVALS
-        self.records = self._sample(seed)
+        self.records = self._sample(seed) if sampling else np.arange(self.n)
         self._threads = max(1, threads)
         self._caching = caching
         self.balance = 0.5
@@ -142,6 +143,21 @@ class GroupingCost:
         """What a search minimises: loss and risk weighed by `balance`; F at one half."""
         return self.balance * evaluation.information_loss + (1 - self.balance) * evaluation.risk
 
+    @property
+    def price_of_link(self) -> float:
+        """What one more link adds to the price."""
+        return (1 - self.balance) * 50.0 / self.records.size
+
+    def price_without_links(self, group: int) -> float:
+        """What one group of columns adds to the price by its loss and its interval disclosure."""
+        sse, hits = self.figures(group)
+        return self.balance * self._loss(sse) + (1 - self.balance) * self._disclosure(hits) / 2
+
+    def nearest_own(self, group: int) -> tuple[Labels, NDArray[np.bool_]]:
+        """The labels of one group of columns, and which records lie strictly nearest to their own centroid."""
+        _, surely, labels = self._table(group, self.records)
+        return labels, surely
+
     def below(self, grouping: Grouping, limit: float) -> Evaluation | None:
         """The cost of a grouping if its price is below `limit`; nothing, and that sooner, if it is not."""
         self.requests += 1
@@ -150,13 +166,11 @@ class GroupingCost:
             return known if self.price(known) < limit else None
         base = 0.0
         for group in sorted(grouping, key=self._new):  # what is known comes first: it may already be too much
-            sse, hits = self.figures(group)
-            base += self._loss(sse) * self.balance + self._disclosure(hits) / 2 * (1 - self.balance)
+            base += self.price_without_links(group)
             if base >= limit:
                 return None
         self.computed += 1
-        per_record = (1 - self.balance) * 50.0 / self.records.size  # what one more link adds to the price
-        most = (limit - base) / per_record if per_record else math.inf
+        most = (limit - base) / self.price_of_link if self.price_of_link else math.inf
         links = self._links(grouping, self.records, most)
         if links > most:
             return None
