@@ -33,7 +33,7 @@ Labels = NDArray[np.int32]
 SAMPLED_ABOVE = 2000
 SAMPLE = 1000
 MEMORY = 512 * 2**20
-CHUNK = 16 * 2**20  # bytes of one block of distances when the answer is measured exactly
+CHUNK = 64 * 2**20  # bytes of the distances that are looked at together
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class GroupingCost:
         self._reach = np.where(constant, np.nan, -1.0 if self.convention.relative else deviations)
         self._cells = max(1, int((~constant).sum())) * self.n * INTERVALS
         self.records = self._sample(seed) if sampling else np.arange(self.n)
-        self._threads = max(1, threads)
+        self.threads = max(1, threads)
         self._caching = caching
         self.balance = 0.5
         self._known: dict[Grouping, Evaluation] = {}
@@ -182,9 +182,11 @@ class GroupingCost:
 
     def prepare(self, groupings: Iterable[Grouping]) -> None:
         """Compute the figures of all groups that are not known yet, on all threads."""
+        if self.threads == 1 or not self._caching:
+            return
         missing = list(dict.fromkeys(g for grouping in groupings for g in grouping if g not in self._figures))
-        if self._threads > 1 and len(missing) > 1 and self._caching:
-            with ThreadPoolExecutor(self._threads) as pool:
+        if len(missing) > 1:
+            with ThreadPoolExecutor(self.threads) as pool:
                 list(pool.map(self.figures, missing))
 
     def exact(self, grouping: Grouping) -> Evaluation:
@@ -194,7 +196,7 @@ class GroupingCost:
         width = sum(self._labels_of(group)[1] for group in grouping)
         step = max(1, CHUNK // (8 * width))
         blocks = [np.arange(a, min(a + step, self.n)) for a in range(0, self.n, step)]
-        with ThreadPoolExecutor(self._threads) as pool:
+        with ThreadPoolExecutor(self.threads) as pool:
             links = sum(pool.map(lambda block: self._links(grouping, block, math.inf), blocks))
         return self._evaluation(grouping, 100.0 * links / self.n)._replace(error=0.0)
 
@@ -262,20 +264,22 @@ class GroupingCost:
 
     def _links(self, grouping: Grouping, records: Ints, most: float) -> float:
         """How many of the records are linked to their own protected record; more than `most` may be cut short."""
-        tables, sure, labels, starts = [], [], [], [0]
-        for group in grouping:
-            table, surely, label = self._table(group, records)
-            tables.append(table)
-            sure.append(surely)
-            labels.append(label)
-            starts.append(starts[-1] + table.shape[1])
-        started = time.thread_time()
-        beside = tables[0] if len(tables) == 1 else np.concatenate(tables, axis=1)
-        links = count_links(
-            beside, np.array(starts[:-1]), np.array(labels), np.array(sure), records, self.convention.strict, most
-        )
+        made = [self._table(group, records) for group in grouping]
+        starts = np.cumsum([0, *(table.shape[1] for table, _, _ in made)])
+        labels = np.array([label for _, _, label in made])
+        step = max(1, CHUNK // (8 * int(starts[-1])))
+        links, started = 0.0, time.thread_time()
+        for a in range(0, records.size, step):  # the tables stand side by side for some records at a time
+            rows = slice(a, a + step)
+            beside = np.concatenate([table[rows] for table, _, _ in made], axis=1)
+            surely = np.array([sure[rows] for _, sure, _ in made])
+            links += count_links(
+                beside, starts[:-1], labels, surely, records[rows], self.convention.strict, most - links
+            )
+            if links > most:
+                break
         self.spending.book("linkage", started)
-        return float(links)
+        return links
 
     def _table(self, group: int, records: Ints) -> tuple[Floats, NDArray[np.bool_], Labels]:
         """Distances of the records to the centroids of one group of columns; the search's own are kept."""

@@ -12,6 +12,7 @@ split in two halves. A neighbour is costed only as far as it takes to see that i
 
 from __future__ import annotations
 
+import itertools
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -79,11 +80,15 @@ class _Search:
         self._progress = progress
 
     def over(self) -> bool:
+        """Whether the budget is spent, with a word on how far the run is."""
+        done = min(self.cost.requests - self._first, self._budget)
+        self._progress(done, self._budget, self.least if self.best else None, "column groups")
+        return self.spent()
+
+    def spent(self) -> bool:
         """Whether the budget is spent; at least one grouping has been found by then."""
-        done = self.cost.requests - self._first
-        self._progress(min(done, self._budget), self._budget, self.least if self.best else None, "column groups")
         late = self._stop is not None and time.monotonic() > self._stop
-        return bool(self.best) and (done >= self._budget or late)
+        return bool(self.best) and (late or self.cost.requests - self._first >= self._budget)
 
     def price(self, grouping: Grouping) -> float:
         """The price of a grouping, and a note of it if it is the best so far."""
@@ -111,13 +116,23 @@ class _Search:
                 here, price = there, there_price
         return best
 
+    def _prepared(self, neighbours: Iterator[Grouping]) -> Iterator[Grouping]:
+        """The neighbours; where a group of columns takes long, some ahead are worked on by all threads at once."""
+        if self.cost.threads == 1 or not self.cost.sampled:
+            yield from neighbours
+        while batch := list(itertools.islice(neighbours, self.cost.threads)):
+            self.cost.prepare(batch)
+            yield from batch
+
     def descend(self, grouping: Grouping) -> tuple[Grouping, float]:
         """Take the first better neighbour, until there is none or the budget is spent."""
         price = self.price(grouping)
         better = True
         while better and not self.over():
             better = False
-            for neighbour in _neighbours(grouping, self.cost.d, self.rng):
+            for neighbour in self._prepared(_neighbours(grouping, self.cost.d, self.rng)):
+                if self.spent():
+                    break
                 found = self.cost.below(neighbour, price)
                 if found is not None:
                     grouping, price, better = neighbour, self.cost.price(found), True
@@ -139,7 +154,7 @@ def _neighbours(grouping: Grouping, d: int, rng: random.Random) -> Iterator[Grou
         moves += [(_moved, a, target) for target in range(count + (not alone)) if target != home[a]]
         moves += [(_swapped, a, b) for b in range(a + 1, d) if home[b] != home[a]]
     moves += [(_merged, i, j) for i in range(count) for j in range(i + 1, count)]
-    moves += [(_halved, i, 0) for i in range(count) for _ in range(grouping[i].bit_count()) if grouping[i].bit_count() > 3]
+    moves += [(_halved, i, 0) for i in range(count) if grouping[i].bit_count() > 3 for _ in range(grouping[i].bit_count())]
     rng.shuffle(moves)
     for move, a, b in moves:
         yield move(grouping, a, b, home, rng)
