@@ -84,7 +84,9 @@ def read_groups(place: str) -> Any:
             raise unknown("entry", key, found if isinstance(found, dict) else (), InputError)
         found = found[key]
     if not isinstance(found, list) or not found:
-        inside = f": name one of its entries, as in {name}#{next(iter(found))}" if isinstance(found, dict) and found else ""
+        inside = (
+            f": name one of its entries, as in {name}#{next(iter(found))}" if isinstance(found, dict) and found else ""
+        )
         raise InputError(f"{place} must hold a list of groups, each a list of columns{inside}")
     return found
 

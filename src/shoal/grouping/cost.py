@@ -101,7 +101,7 @@ class GroupingCost:
         sampling: bool = True,
         caching: bool = True,
     ) -> None:
-        """`scaled` is n x d and already on the convention's scale; `caching=False` is for measuring what caches save."""
+        """`scaled` is n x d, on the convention's scale; `caching=False` is for measuring what caches save."""
         self.convention = CONVENTIONS[check_choice("convention", convention, CONVENTIONS)]
         self.n, self.d = scaled.shape
         self.k = check_k(k, self.n)

@@ -1,8 +1,8 @@
 """The best of all groupings of up to 12 columns, proved by bounds and enumeration.
 
-    cost every one of the 2^d - 1 groups of columns by itself
-    walk through all groupings; drop those whose lower bound (kernels/groupings.py) is not below the best known one
-    cost what is left in full, by rising bound, until a bound reaches the best
+cost every one of the 2^d - 1 groups of columns by itself
+walk through all groupings; drop those whose lower bound (kernels/groupings.py) is not below the best known one
+cost what is left in full, by rising bound, until a bound reaches the best
 """
 
 from __future__ import annotations

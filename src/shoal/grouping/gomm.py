@@ -1,9 +1,9 @@
 """GOMM and D-GOMM: a grouping genetic algorithm over groupings of columns (spec/2).
 
-    population: P groupings at random, sorted by cost
-    each generation: C crossovers (two children each), M mutations of each of five kinds, parents drawn at random;
-        the best P of parents and children survive (a merge of two sorted lists: at equal cost the parent stays)
-    D-GOMM: an operator all of whose children were discarded in five generations running is not run again
+population: P groupings at random, sorted by cost
+each generation: C crossovers (two children each), M mutations of each of five kinds, parents drawn at random;
+    the best P of parents and children survive (a merge of two sorted lists: at equal cost the parent stays)
+D-GOMM: an operator all of whose children were discarded in five generations running is not run again
 """
 
 from __future__ import annotations
@@ -106,7 +106,9 @@ def _price(cost: GroupingCost, newborn: Sequence[Birth], limit: float = math.inf
             birth.cost = found
 
 
-def _offspring(population: Sequence[Birth], running: Mapping[str, int], generation: int, rng: random.Random) -> list[Birth]:
+def _offspring(
+    population: Sequence[Birth], running: Mapping[str, int], generation: int, rng: random.Random
+) -> list[Birth]:
     """The children of a generation; every parent is marked as used."""
     children = []
     for name in OPERATORS:

@@ -1,4 +1,4 @@
-"""The default search: starts from a short GOMM and from crossovers of what was found, improved by local search (spec/2).
+"""The default search: a short GOMM and crossovers of what was found, improved by local search (spec/2).
 
     until the budget of evaluations is spent:
         start: the best of a short GOMM; later, in turn, the crossover of two of the best, or a fresh GOMM
@@ -154,7 +154,9 @@ def _neighbours(grouping: Grouping, d: int, rng: random.Random) -> Iterator[Grou
         moves += [(_moved, a, target) for target in range(count + (not alone)) if target != home[a]]
         moves += [(_swapped, a, b) for b in range(a + 1, d) if home[b] != home[a]]
     moves += [(_merged, i, j) for i in range(count) for j in range(i + 1, count)]
-    moves += [(_halved, i, 0) for i in range(count) if grouping[i].bit_count() > 3 for _ in range(grouping[i].bit_count())]
+    moves += [
+        (_halved, i, 0) for i in range(count) if grouping[i].bit_count() > 3 for _ in range(grouping[i].bit_count())
+    ]
     rng.shuffle(moves)
     for move, a, b in moves:
         yield move(grouping, a, b, home, rng)

@@ -97,7 +97,11 @@ def _efficacy(births: Sequence[Birth]) -> dict[str, object]:
     gains = [birth.efficiency() for birth in births if birth.operator != "first"]
     better = [gain for gain in gains if gain > 0]
     worse = [gain for gain in gains if gain < 0]
-    row: dict[str, object] = {"better": len(better), "worse": len(worse), "clones": len(gains) - len(better) - len(worse)}
+    row: dict[str, object] = {
+        "better": len(better),
+        "worse": len(worse),
+        "clones": len(gains) - len(better) - len(worse),
+    }
     for name, values in (("improvement", better), ("worsening", worse)):
         row[f"{name}_mean"] = sum(values) / len(values) if values else None
         row[f"{name}_min"] = min(values, key=abs) if values else None

@@ -15,7 +15,7 @@ Mutation = Callable[[Grouping, random.Random], Grouping]
 
 
 def crossover(one: Grouping, other: Grouping, rng: random.Random) -> tuple[Grouping, Grouping]:
-    """Two children: a section of one parent's groups is kept whole, the other columns stay as the other parent has them.
+    """Two children: a section of one parent's groups is kept whole, the rest stays as the other parent has it.
 
     child 1 = section of parent 1 + (groups of parent 2 without the section's columns); child 2 with the roles swapped.
     """
@@ -81,9 +81,7 @@ def element_move(parent: Grouping, rng: random.Random) -> Grouping:
     home = next(i for i, group in enumerate(parent) if group & bit)
     target = rng.randrange(len(parent) - 1)
     target += target >= home
-    return canonical(
-        group | bit if i == target else group & ~bit for i, group in enumerate(parent)
-    )
+    return canonical(group | bit if i == target else group & ~bit for i, group in enumerate(parent))
 
 
 MUTATIONS: dict[str, Mutation] = {

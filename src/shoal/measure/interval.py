@@ -40,7 +40,9 @@ def _deviation(before: Floats, after: Floats) -> float:
 def _rank(before: Floats, after: Floats) -> float:
     ordered = np.sort(before)
     # The middle of the ranks that a value has, or would have, among the original values.
-    ranks = [(np.searchsorted(ordered, v, "left") + np.searchsorted(ordered, v, "right")) / 2.0 for v in (before, after)]
+    ranks = [
+        (np.searchsorted(ordered, v, "left") + np.searchsorted(ordered, v, "right")) / 2.0 for v in (before, after)
+    ]
     return _share(np.abs(ranks[0] - ranks[1]), np.full(len(before), float(len(before))))
 
 

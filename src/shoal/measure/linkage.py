@@ -80,7 +80,9 @@ def link_credits(
     mine = own[chosen]
     blocks = [(a, min(a + 4096, len(records))) for a in range(0, len(records), 4096)]
     with ThreadPoolExecutor(threads) as pool:
-        found = list(pool.map(lambda b: nearest_ties(records[b[0] : b[1]], mine[b[0] : b[1]], points, counts, *tree), blocks))
+        found = list(
+            pool.map(lambda b: nearest_ties(records[b[0] : b[1]], mine[b[0] : b[1]], points, counts, *tree), blocks)
+        )
     ties = np.concatenate(found)
     if strict:
         return (ties == 1).astype(np.float64)

@@ -13,6 +13,7 @@ linked to the protected record of the highest weight; a tie among m counts 1/m.
 
 from __future__ import annotations
 
+import itertools
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -28,7 +29,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MOST_COLUMNS = 20
-PAIRS = 4e9  # pairs of a record and a distinct protected record that are counted in full; beyond, records are sampled
+PAIRS = 1e9  # pairs of a record and a distinct protected record that are counted in full; beyond, records are sampled
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,9 @@ def expectation_maximisation(counts: Ints, start: float, *, rounds: int = 500, e
     agree = ((used[:, None] >> np.arange(d)) & 1).astype(np.float64)
     weight = counts[used].astype(np.float64)
     share, m, u = start, np.full(d, 0.9), np.full(d, 0.1)
-    for step in range(1, rounds + 1):
+    done = 0
+    while done < rounds:
+        done += 1
         log_match = np.log(share) + agree @ np.log(m) + (1 - agree) @ np.log1p(-m)
         log_other = np.log1p(-share) + agree @ np.log(u) + (1 - agree) @ np.log1p(-u)
         match = weight / (1.0 + np.exp(np.clip(log_other - log_match, -700, 700)))
@@ -77,7 +80,7 @@ def expectation_maximisation(counts: Ints, start: float, *, rounds: int = 500, e
         u = _inside(other @ agree / max(other.sum(), 1e-300))
         if np.abs(np.concatenate([[share], m, u]) - before).max() < enough:
             break
-    return FellegiSunter(float(share), m, u, step)
+    return FellegiSunter(float(share), m, u, done)
 
 
 def agreement_pairs(original: Floats, protected: Floats, tolerance: float = 0.1, seed: int = 0) -> AgreementPairs:
@@ -134,9 +137,9 @@ class AgreementPairs:
 
     def _blocks(self, count: int) -> list[tuple[int, int]]:
         ends = np.linspace(0, len(self.records), count + 1).astype(int)
-        return [(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True) if b > a]
+        return [(int(a), int(b)) for a, b in itertools.pairwise(ends) if b > a]
 
 
 def _inside(chance: Floats | float) -> Floats:
-    """Away from 0 and 1, where a logarithm has no value: a column that always agrees gets the weight 0, not infinity."""
+    """Away from 0 and 1, where a logarithm has no value: a column that always agrees weighs 0, not infinity."""
     return np.clip(np.asarray(chance, dtype=np.float64), 1e-12, 1 - 1e-12)

@@ -1,4 +1,4 @@
-"""`shoal.group_attributes`: columns into groups, each group of columns microaggregated by itself, a checked release out.
+"""`shoal.group_attributes`: columns into groups, each group microaggregated by itself, a checked release out.
 
 Every record shares its values with at least k - 1 others within each group of columns. Over all columns together fewer
 may look alike: that number, the joint k, is measured and said, not promised (spec/2).
@@ -98,7 +98,9 @@ def group_attributes(
     table = table.with_missing(missing, columns)
     k = check_k(k, table.rows)
     if table.weights() is not None:
-        raise UsageError("grouping columns cannot honour weights: name no weight, or microaggregate all columns together")
+        raise UsageError(
+            "grouping columns cannot honour weights: name no weight, or microaggregate all columns together"
+        )
     values = table.numbers(columns)
     cost = GroupingCost(
         scale(values, CONVENTIONS[convention].scaling),

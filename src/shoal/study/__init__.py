@@ -1,0 +1,1 @@
+"""Studies of how the searches behave, and the papers' tables made again."""
