@@ -130,7 +130,7 @@ class GroupingCost:
     @property
     def sampled(self) -> bool:
         """Whether linkage is counted for a sample during the search."""
-        return self.records.size < self.n
+        return bool(self.records.size < self.n)
 
     def evaluate(self, grouping: Grouping) -> Evaluation:
         """The cost of a grouping."""
@@ -218,7 +218,7 @@ class GroupingCost:
         values = np.ascontiguousarray(self._columns[columns_of(group)].T)
         sound = not self.convention.thesis_mdav
         least, metric = (3 * self.k, EUCLIDEAN) if sound else (2 * self.k, L1)
-        labels = groups_by_sweep(values, self._ones, self.k, least, sound, metric, False).astype(np.int32)
+        labels: Labels = groups_by_sweep(values, self._ones, self.k, least, sound, metric, False).astype(np.int32)
         labels[labels < 0] = labels.max() + 1  # the last records are a group of their own
         return labels
 

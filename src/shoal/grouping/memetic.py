@@ -54,7 +54,8 @@ def memetic(
     rounds = 0
     while not search.over():
         if len(elite) >= 2 and rounds % 2:
-            start = crossover(*search.rng.sample(elite, 2), search.rng)[0]
+            one, other = search.rng.sample(elite, 2)
+            start = crossover(one, other, search.rng)[0]
         else:
             settings = GommSettings(population=40, generations=20, times=SHORT, starts=() if rounds else starts)
             start = gomm(cost, settings, seed=search.rng.randrange(2**32), progress=lambda *_: not search.over()).best

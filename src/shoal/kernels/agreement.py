@@ -37,7 +37,7 @@ def count_patterns(records: Floats, columns: Floats, counts: Ints, tolerance: Fl
 def heaviest_ties(
     records: Floats, own: Ints, columns: Floats, counts: Ints, tolerance: Floats, weights: Floats
 ) -> Ints:
-    """For each record: 0 if some point's pattern weighs more than its own point's, else the count of points as heavy."""
+    """For each record: 0 if some point weighs more than its own one, else the count of points as heavy."""
     found = np.empty(len(records), np.int64)
     patterns = np.empty(columns.shape[1], np.int64)
     for i in range(len(records)):
@@ -47,7 +47,7 @@ def heaviest_ties(
         for q in range(patterns.size):
             weight = weights[patterns[q]]
             if weight > mine:
-                ties = 0
+                ties = np.int64(0)
                 break
             if weight == mine:
                 ties += counts[q]

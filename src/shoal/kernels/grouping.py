@@ -94,7 +94,7 @@ def _share_labels(centroids: Floats, labels: NDArray[np.int32]) -> int:
 def group_figures(
     columns: Floats, chosen: Ints, labels: NDArray[np.int32], groups: int, reach: Floats
 ) -> tuple[float, int, int]:
-    """SSE, interval hits and distinct centroids of the chosen columns; groups that share a centroid share a label after.
+    """SSE, interval hits and distinct centroids of the chosen columns; groups with one centroid get one label.
 
     `reach` has the width of 100 % of each column's interval: a deviation, or a negative number for the protected value
     itself (NaN: the column is left out).
@@ -115,7 +115,7 @@ def group_figures(
 def distance_table(
     columns: Floats, chosen: Ints, labels: NDArray[np.int32], groups: int, records: Ints, surely: NDArray[np.bool_]
 ) -> Floats:
-    """Squared distances of the records (rows) to every centroid (columns); `surely` where the own one is strictly least."""
+    """Squared distances of the records to every centroid; `surely` where the own one is strictly the least."""
     centroids = group_centroids(columns, chosen, labels, groups)
     count = records.size
     part = np.empty((chosen.size, count))
@@ -212,7 +212,7 @@ def _narrowest(row: Floats, code: Ints, starts: Ints, ends: Ints, least: Floats)
         slack += row[code[j]] - least[j]
         own += row[code[j]]
     slack += 1e-12 * own  # rounding must not hide a tie
-    best, fewest = 0, np.int64(2**62)
+    best, fewest = 0, 2**62
     for j in range(parts):
         stop = starts[j + 1] if j + 1 < parts else row.size
         count = 0
@@ -234,7 +234,7 @@ def _ties(
     for j in range(parts):
         own += row[codes[me, j]]
     best, most = _narrowest(row, codes[me], starts, ends, least)
-    ties = sizes[me]
+    ties = int(sizes[me])
     for c in range(starts[best], starts[best + 1] if best + 1 < parts else row.size):
         if row[c] > most:
             continue

@@ -76,7 +76,7 @@ def link_credits(
     np.minimum.at(first, own, np.arange(len(own)))
     points, counts = np.ascontiguousarray(after[first]), np.bincount(own).astype(np.int64)
     tree = grow_boxes(points)
-    records = np.ascontiguousarray(original[np.ix_(chosen, columns)])
+    records = np.ascontiguousarray(original[chosen][:, columns])
     mine = own[chosen]
     blocks = [(a, min(a + 4096, len(records))) for a in range(0, len(records), 4096)]
     with ThreadPoolExecutor(threads) as pool:
@@ -86,7 +86,14 @@ def link_credits(
     ties = np.concatenate(found)
     if strict:
         return (ties == 1).astype(np.float64)
-    return np.divide(1.0, ties, out=np.zeros(len(ties)), where=ties > 0)
+    return tie_credits(ties)
+
+
+def tie_credits(ties: Ints) -> Floats:
+    """1/m for a tie among m, 0 for none."""
+    credits = np.zeros(ties.size)
+    np.divide(1.0, ties, out=credits, where=ties > 0)
+    return credits
 
 
 def sampled_records(n: int, seed: int, above: int = SAMPLED_ABOVE, sample: int = SAMPLE) -> Ints:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from shoal.errors import UsageError
 from shoal.kernels.agreement import count_patterns, heaviest_ties
 from shoal.measure.anonymity import classes
-from shoal.measure.linkage import Linkage, as_linkage, sampled_records
+from shoal.measure.linkage import Linkage, as_linkage, sampled_records, tie_credits
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -57,7 +57,7 @@ def probabilistic_linkage(
     pairs = agreement_pairs(original, protected, tolerance, seed)
     model = expectation_maximisation(pairs.pattern_counts(threads), start=1.0 / n)
     ties = pairs.ties(np.round(model.pattern_weights(), 9), threads)
-    return as_linkage(np.divide(1.0, ties, out=np.zeros(len(ties)), where=ties > 0), n)
+    return as_linkage(tie_credits(ties), n)
 
 
 def expectation_maximisation(counts: Ints, start: float, *, rounds: int = 500, enough: float = 1e-9) -> FellegiSunter:
@@ -75,12 +75,12 @@ def expectation_maximisation(counts: Ints, start: float, *, rounds: int = 500, e
         match = weight / (1.0 + np.exp(np.clip(log_other - log_match, -700, 700)))
         other = weight - match
         before = np.concatenate([[share], m, u])
-        share = _inside(match.sum() / weight.sum())
+        share = float(_inside(match.sum() / weight.sum()))
         m = _inside(match @ agree / max(match.sum(), 1e-300))
         u = _inside(other @ agree / max(other.sum(), 1e-300))
         if np.abs(np.concatenate([[share], m, u]) - before).max() < enough:
             break
-    return FellegiSunter(float(share), m, u, done)
+    return FellegiSunter(share, m, u, done)
 
 
 def agreement_pairs(original: Floats, protected: Floats, tolerance: float = 0.1, seed: int = 0) -> AgreementPairs:
@@ -122,7 +122,7 @@ class AgreementPairs:
                 lambda b: count_patterns(self.records[b[0] : b[1]], self.columns, self.counts, self.tolerance),
                 self._blocks(threads),
             )
-            return np.sum(list(parts), axis=0, dtype=np.int64)
+            return np.asarray(np.sum(list(parts), axis=0, dtype=np.int64))
 
     def ties(self, weights: Floats, threads: int = 1) -> Ints:
         """For each record, among how many heaviest pairs its own is; 0 if it is not."""

@@ -8,6 +8,7 @@ is left out and counted in `left_out`. The score's parts are capped at 1, so tha
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,7 +87,7 @@ def _relative(before: Floats, after: Floats, weights: Floats | None = None) -> t
 
 
 def _correlation_change(
-    before: Floats, after: Floats, constant: NDArray[np.bool_], gone: NDArray[np.bool_], pairs: tuple[Floats, ...]
+    before: Floats, after: Floats, constant: NDArray[np.bool_], gone: NDArray[np.bool_], pairs: tuple[NDArray[Any], ...]
 ) -> tuple[float, int]:
     """The mean absolute difference of the correlations; columns constant in the original are left out.
 

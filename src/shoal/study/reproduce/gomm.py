@@ -75,7 +75,8 @@ def truncated(value: float, digits: int) -> float:
     >>> truncated(43.997, 1)
     43.9
     """
-    return math.floor(value * 10**digits) / 10**digits
+    scale_by = float(10**digits)
+    return math.floor(value * scale_by) / scale_by
 
 
 def hand_made(values: NDArray[np.float64], name: str) -> dict[str, Any]:
