@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,11 +13,24 @@ from shoal.data.table import Table
 from shoal.errors import InputError, unknown
 from shoal.measure.anonymity import class_sizes
 from shoal.measure.assessment import Assessment, Figure
+from shoal.measure.full import Measures, measure_all
+from shoal.measure.linkage import Linkage
 from shoal.measure.loss import information_loss
 
 
-def assess(original: Any, protected: Any, *, quasi: Sequence[str] = ()) -> Assessment:
-    """Loss and risk of `protected` against `original`: same rows, in the same order."""
+def assess(
+    original: Any,
+    protected: Any,
+    *,
+    quasi: Sequence[str] = (),
+    convention: str = "sound",
+    threads: int | None = None,
+    seed: int = 0,
+) -> Assessment:
+    """Loss and risk of `protected` against `original`: same rows, in the same order.
+
+    convention: sound, or thesis (as the GOMM thesis measures); seed: of the order in which an intruder learns columns.
+    """
     before = as_table(original, quasi=quasi)
     after = as_table(protected)
     if before.rows != after.rows:
@@ -28,7 +42,59 @@ def assess(original: Any, protected: Any, *, quasi: Sequence[str] = ()) -> Asses
     for name in columns:
         if name not in after.columns:
             raise unknown("column", name, after.columns, InputError)
-    return assess_columns(before, after, columns)
+    numbers, changed = (table.numbers(columns, allow_constant=True) for table in (before, after))
+    measured = measure_all(
+        numbers, changed, convention, weights=before.weights(), threads=threads or os.cpu_count() or 1, seed=seed
+    )
+    brief = assess_columns(before, after, columns).figures
+    return Assessment([*_full_figures(measured), *(figure for figure in brief if figure.name != "information_loss")])
+
+
+def _full_figures(found: Measures) -> list[Figure]:
+    """The parts of the full score, each with its range and its meaning."""
+    parts = found.parts
+    meanings = {
+        "il1": "mean change of a value, relative to it",
+        "il2": "mean change of a column's mean, relative to it",
+        "il3": "mean change of a covariance, relative to it",
+        "il4": "mean change of a variance, relative to it",
+        "il5": "mean change of a correlation",
+    }
+    relative = [
+        Figure(
+            name,
+            getattr(parts, name),
+            "0 to 2" if name == "il5" else "0 and more",
+            meaning + (f"; {parts.left_out[name]} without a base left out" if name in parts.left_out else ""),
+        )
+        for name, meaning in meanings.items()
+    ]
+    of_columns = "" if found.columns_linked == found.columns else f" ({found.columns_linked} of the columns)"
+    return [
+        Figure(
+            "information_loss",
+            found.information_loss,
+            "0 to about 100 %",
+            "share of the columns' variance that was lost",
+        ),
+        *relative,
+        Figure("il", parts.il, "0 to 100 %", "mean of il1 to il5, each capped at 1"),
+        Figure("interval_disclosure", found.interval, "0 to 100 %", "values told to within a few percent"),
+        Figure("distance_linkage", found.distance.percent, "0 to 100 %", _linked("nearest record", found.distance)),
+        Figure(
+            "probabilistic_linkage",
+            found.probabilistic.percent,
+            "0 to 100 %",
+            _linked("Fellegi-Sunter weights" + of_columns, found.probabilistic),
+        ),
+        Figure("disclosure_risk", found.risk, "0 to 100 %", "half intervals, a quarter each linkage"),
+        Figure("score", found.score, "0 to 100 %", "mean of il and disclosure_risk: lower is better"),
+    ]
+
+
+def _linked(how: str, linkage: Linkage) -> str:
+    error = f"; standard error {linkage.error:.2g} on {linkage.records:,} records" if linkage.error else ""
+    return f"records linked rightly by {how}{error}"
 
 
 def assess_columns(before: Table, after: Table, columns: Sequence[str]) -> Assessment:

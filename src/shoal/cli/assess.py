@@ -13,14 +13,22 @@ from shoal.cli.options import NAMES, csv_options, print_json
 @click.argument("original", type=click.Path())
 @click.argument("protected", type=click.Path())
 @click.option("--quasi", type=NAMES, default="", help="The columns to measure.")
+@click.option("--convention", default="sound", show_default=True, help="sound, or thesis: as the GOMM thesis measures.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Of the order in which an intruder learns columns."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
-def command(original: str, protected: str, quasi: tuple[str, ...], as_json: bool, **reading: Any) -> None:
+def command(
+    original: str, protected: str, quasi: tuple[str, ...], convention: str, seed: int, as_json: bool, **reading: Any
+) -> None:
     """Measure what PROTECTED lost against ORIGINAL and what risk is left: same records, same order."""
     from shoal.assessment import assess
     from shoal.cli.tables import print_assessment
     from shoal.data.table import read
 
-    figures = assess(read(original, quasi=quasi, **reading), read(protected, **reading))
+    figures = assess(
+        read(original, quasi=quasi, **reading), read(protected, **reading), convention=convention, seed=seed
+    )
     if as_json:
         print_json(dict(figures))
     else:

@@ -1,0 +1,327 @@
+"""What a grouping of columns costs: F = (IL + DR) / 2 with DR = (ID + DLD) / 2 (spec/2, spec/5).
+
+Loss and interval disclosure are sums over the column groups, each of which depends on its own columns alone: they are
+kept per group for ever. Labels and tables of distances are kept per group within a memory cap, and made anew when they
+were dropped. Linkage is counted from the tables of a grouping's groups (kernels/grouping.py) and kept per grouping.
+Above 2,000 records it is counted for a fixed random sample of 1,000 during the search, and for all in `exact`.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import check_choice, check_k
+from shoal.grouping.grouping import Grouping, columns_of
+from shoal.kernels.distance import EUCLIDEAN, L1
+from shoal.kernels.grouping import INTERVALS, count_links, distance_table, group_figures
+from shoal.kernels.mdav import groups_by_sweep
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Labels = NDArray[np.int32]
+
+SAMPLED_ABOVE = 2000
+SAMPLE = 1000
+MEMORY = 512 * 2**20
+CHUNK = 64 * 2**20  # bytes of the distances that are looked at together
+
+
+@dataclass(frozen=True)
+class Convention:
+    """How the cost is read: the thesis's way, or the sound way."""
+
+    name: str
+    scaling: str
+    thesis_mdav: bool  # L1, and a last group that may be smaller than k; rather than Euclidean, and none
+    relative: bool  # intervals around the protected value, rather than parts of the column's deviation
+    strict: bool  # a tie is no link, rather than 1/m of one
+
+
+CONVENTIONS = {
+    "sound": Convention("sound", "standard", thesis_mdav=False, relative=False, strict=False),
+    "thesis": Convention("thesis", "minmax", thesis_mdav=True, relative=True, strict=True),
+}
+
+
+class Evaluation(NamedTuple):
+    """The cost of a grouping and its parts, all in percent; `error` is the standard error of a sampled linkage."""
+
+    information_loss: float
+    interval_disclosure: float
+    distance_linkage: float
+    error: float = 0.0
+
+    @property
+    def risk(self) -> float:
+        return (self.interval_disclosure + self.distance_linkage) / 2
+
+    @property
+    def fitness(self) -> float:
+        """F, the mean of loss and risk."""
+        return (self.information_loss + self.risk) / 2
+
+
+class Spending:
+    """CPU seconds and calls of each part of the cost, for the profile (Table 3.1 of the thesis)."""
+
+    def __init__(self) -> None:
+        self.seconds = {"MDAV": 0.0, "loss and intervals": 0.0, "distance tables": 0.0, "linkage": 0.0}
+        self.calls = dict.fromkeys(self.seconds, 0)
+
+    def book(self, part: str, started: float) -> float:
+        """Book the time since `started` on a part; gives the time now."""
+        now = time.thread_time()
+        self.seconds[part] += now - started
+        self.calls[part] += 1
+        return now
+
+
+class GroupingCost:
+    """Costs of groupings of one data set's columns, at one k, under one convention, with what was learnt kept."""
+
+    def __init__(
+        self,
+        scaled: Floats,
+        k: int,
+        convention: str = "sound",
+        *,
+        memory: int = MEMORY,
+        threads: int = 1,
+        seed: int = 0,
+        sampling: bool = True,
+        caching: bool = True,
+    ) -> None:
+        """`scaled` is n x d, on the convention's scale; `caching=False` is for measuring what caches save."""
+        self.convention = CONVENTIONS[check_choice("convention", convention, CONVENTIONS)]
+        self.n, self.d = scaled.shape
+        self.k = check_k(k, self.n)
+        self._columns = np.ascontiguousarray(scaled.T, dtype=np.float64)
+        centred = self._columns - self._columns.mean(axis=1)[:, None]
+        self.sst = float((centred**2).sum())
+        constant = np.ptp(self._columns, axis=1) == 0
+        deviations = np.sqrt((centred**2).mean(axis=1))
+        self._ones = np.ones(self.n)
+        self._reach = np.where(constant, np.nan, -1.0 if self.convention.relative else deviations)
+        self._cells = max(1, int((~constant).sum())) * self.n * INTERVALS
+        self.records = self._sample(seed) if sampling else np.arange(self.n)
+        self.threads = max(1, threads)
+        self._caching = caching
+        self.balance = 0.5
+        self._known: dict[Grouping, Evaluation] = {}
+        self._figures: dict[int, tuple[float, int]] = {}
+        self._labels = Shelf(memory // 4)
+        self._tables = Shelf(memory - memory // 4)
+        self.requests = 0
+        self.computed = 0
+        self.subset_requests = 0
+        self.subsets_computed = 0
+        self.spending = Spending()
+
+    @property
+    def sampled(self) -> bool:
+        """Whether linkage is counted for a sample during the search."""
+        return bool(self.records.size < self.n)
+
+    def evaluate(self, grouping: Grouping) -> Evaluation:
+        """The cost of a grouping."""
+        found = self.below(grouping, math.inf)
+        if found is None:
+            raise AssertionError("no cost is above infinity")
+        return found
+
+    def price(self, evaluation: Evaluation) -> float:
+        """What a search minimises: loss and risk weighed by `balance`; F at one half."""
+        return self.balance * evaluation.information_loss + (1 - self.balance) * evaluation.risk
+
+    @property
+    def price_of_link(self) -> float:
+        """What one more link adds to the price."""
+        return (1 - self.balance) * 50.0 / self.records.size
+
+    def price_without_links(self, group: int) -> float:
+        """What one group of columns adds to the price by its loss and its interval disclosure."""
+        sse, hits = self.figures(group)
+        return self.balance * self._loss(sse) + (1 - self.balance) * self._disclosure(hits) / 2
+
+    def nearest_own(self, group: int) -> tuple[Labels, NDArray[np.bool_]]:
+        """The labels of one group of columns, and which records lie strictly nearest to their own centroid."""
+        _, surely, labels = self._table(group, self.records)
+        return labels, surely
+
+    def below(self, grouping: Grouping, limit: float) -> Evaluation | None:
+        """The cost of a grouping if its price is below `limit`; nothing, and that sooner, if it is not."""
+        self.requests += 1
+        known = self._known.get(grouping)
+        if known is not None:
+            return known if self.price(known) < limit else None
+        base = 0.0
+        for group in sorted(grouping, key=self._new):  # what is known comes first: it may already be too much
+            base += self.price_without_links(group)
+            if base >= limit:
+                return None
+        self.computed += 1
+        most = (limit - base) / self.price_of_link if self.price_of_link else math.inf
+        links = self._links(grouping, self.records, most)
+        if links > most:
+            return None
+        # Summed in the grouping's own order, not in the order of what was known: the same bits whatever came before.
+        found = self._evaluation(grouping, 100.0 * links / self.records.size)
+        if self._caching:
+            self._known[grouping] = found
+        return found if self.price(found) < limit else None
+
+    def prepare(self, groupings: Iterable[Grouping]) -> None:
+        """Compute the figures of all groups that are not known yet, on all threads."""
+        if self.threads == 1 or not self._caching:
+            return
+        missing = list(dict.fromkeys(g for grouping in groupings for g in grouping if g not in self._figures))
+        if len(missing) > 1:
+            with ThreadPoolExecutor(self.threads) as pool:
+                list(pool.map(self.figures, missing))
+
+    def exact(self, grouping: Grouping) -> Evaluation:
+        """The cost with linkage counted for every record, in blocks that fit into memory."""
+        if not self.sampled:
+            return self.evaluate(grouping)
+        width = sum(self._labels_of(group)[1] for group in grouping)
+        step = max(1, CHUNK // (8 * width))
+        blocks = [np.arange(a, min(a + step, self.n)) for a in range(0, self.n, step)]
+        with ThreadPoolExecutor(self.threads) as pool:
+            links = sum(pool.map(lambda block: self._links(grouping, block, math.inf), blocks))
+        return self._evaluation(grouping, 100.0 * links / self.n)._replace(error=0.0)
+
+    @property
+    def known(self) -> Mapping[Grouping, Evaluation]:
+        """All groupings whose cost was computed in full."""
+        return self._known
+
+    def figures(self, group: int) -> tuple[float, int]:
+        """SSE and interval hits of one group of columns."""
+        self.subset_requests += 1
+        known = self._figures.get(group)
+        if known is None or not self._caching:
+            known = self._microaggregate(group)[0]
+        return known
+
+    def labels(self, group: int) -> Labels:
+        """The record groups of one group of columns, as MDAV forms them."""
+        values = np.ascontiguousarray(self._columns[columns_of(group)].T)
+        sound = not self.convention.thesis_mdav
+        least, metric = (3 * self.k, EUCLIDEAN) if sound else (2 * self.k, L1)
+        labels: Labels = groups_by_sweep(values, self._ones, self.k, least, sound, metric, False).astype(np.int32)
+        labels[labels < 0] = labels.max() + 1  # the last records are a group of their own
+        return labels
+
+    def _sample(self, seed: int) -> Ints:
+        if self.n <= SAMPLED_ABOVE:
+            return np.arange(self.n)
+        return np.sort(np.random.default_rng(seed).choice(self.n, SAMPLE, replace=False))
+
+    def _new(self, group: int) -> bool:
+        return group not in self._figures
+
+    def _loss(self, sse: float) -> float:
+        return 100.0 * sse / self.sst if self.sst else 0.0
+
+    def _disclosure(self, hits: int) -> float:
+        return 100.0 * hits / self._cells
+
+    def _evaluation(self, grouping: Grouping, linkage: float) -> Evaluation:
+        figures = [self._figures[group] if self._caching else self.figures(group) for group in grouping]
+        loss = self._loss(math.fsum(sse for sse, _ in figures))
+        disclosure = self._disclosure(sum(hits for _, hits in figures))
+        share = linkage / 100.0
+        error = 100.0 * math.sqrt(max(0.0, share * (1 - share)) / self.records.size) if self.sampled else 0.0
+        return Evaluation(loss, disclosure, linkage, error)
+
+    def _microaggregate(self, group: int) -> tuple[tuple[float, int], tuple[Labels, int]]:
+        """MDAV on the columns of one group: its figures, and labels where groups that share a centroid are one."""
+        chosen = np.array(columns_of(group))
+        started = time.thread_time()
+        labels = self.labels(group)
+        started = self.spending.book("MDAV", started)
+        sse, hits, groups = group_figures(self._columns, chosen, labels, int(labels.max()) + 1, self._reach)
+        self.spending.book("loss and intervals", started)
+        self.subsets_computed += 1
+        if self._caching:
+            self._figures[group] = (sse, hits)
+            self._labels.put(group, (labels, groups), labels.nbytes)
+        return (sse, hits), (labels, groups)
+
+    def _labels_of(self, group: int) -> tuple[Labels, int]:
+        kept: tuple[Labels, int] | None = self._labels.get(group)
+        return self._microaggregate(group)[1] if kept is None else kept
+
+    def _links(self, grouping: Grouping, records: Ints, most: float) -> float:
+        """How many of the records are linked to their own protected record; more than `most` may be cut short."""
+        made = [self._table(group, records) for group in grouping]
+        starts = np.cumsum([0, *(table.shape[1] for table, _, _ in made)])
+        labels = np.array([label for _, _, label in made])
+        step = max(1, CHUNK // (8 * int(starts[-1])))
+        links, started = 0.0, time.thread_time()
+        for a in range(0, records.size, step):  # the tables stand side by side for some records at a time
+            rows = slice(a, a + step)
+            beside = np.concatenate([table[rows] for table, _, _ in made], axis=1)
+            surely = np.array([sure[rows] for _, sure, _ in made])
+            links += count_links(
+                beside, starts[:-1], labels, surely, records[rows], self.convention.strict, most - links
+            )
+            if links > most:
+                break
+        self.spending.book("linkage", started)
+        return links
+
+    def _table(self, group: int, records: Ints) -> tuple[Floats, NDArray[np.bool_], Labels]:
+        """Distances of the records to the centroids of one group of columns; the search's own are kept."""
+        own = records is self.records
+        kept: tuple[Floats, NDArray[np.bool_], Labels] | None = self._tables.get(group) if own else None
+        if kept is not None:
+            return kept
+        labels, groups = self._labels_of(group)
+        started = time.thread_time()
+        surely = np.empty(records.size, np.bool_)
+        table = distance_table(self._columns, np.array(columns_of(group)), labels, groups, records, surely)
+        self.spending.book("distance tables", started)
+        made = (table, surely, labels)
+        if own and self._caching:
+            self._tables.put(group, made, table.nbytes + surely.nbytes + labels.nbytes)
+        return made
+
+
+class Shelf:
+    """What was used last, up to a number of bytes."""
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self._used = 0
+        self._items: OrderedDict[int, tuple[Any, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: int) -> Any:
+        """What is kept under a key, or None."""
+        with self._lock:
+            item = self._items.get(key)
+            if item is None:
+                return None
+            self._items.move_to_end(key)
+            return item[0]
+
+    def put(self, key: int, value: Any, size: int) -> None:
+        """Keep a value, and drop what was not used for longest."""
+        with self._lock:
+            if key in self._items:
+                self._used -= self._items.pop(key)[1]
+            self._items[key] = (value, size)
+            self._used += size
+            while self._used > self._room and len(self._items) > 1:
+                self._used -= self._items.popitem(last=False)[1][1]

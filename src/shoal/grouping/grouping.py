@@ -1,0 +1,96 @@
+"""A grouping of columns in its one canonical form, so that equal groupings are equal values (spec/2).
+
+A group is a whole number whose bits are its columns; a grouping is the tuple of its groups, ordered by
+their lowest columns. The object part and the group part of a grouping genetic algorithm's chromosome
+are both in it, and a clone under other names cannot exist.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+
+from shoal.errors import UsageError
+
+Grouping = tuple[int, ...]
+
+
+def canonical(groups: Iterable[int]) -> Grouping:
+    """The groups that are not empty, ordered by their lowest columns.
+
+    >>> canonical([0b100, 0, 0b011])
+    (3, 4)
+    """
+    return tuple(sorted((g for g in groups if g), key=lowest))
+
+
+def lowest(group: int) -> int:
+    """The lowest column of a group, as a bit."""
+    return group & -group
+
+
+def columns_of(group: int) -> list[int]:
+    """The columns of a group, counted from 0.
+
+    >>> columns_of(0b1101)
+    [0, 2, 3]
+    """
+    found = []
+    while group:
+        bit = group & -group
+        found.append(bit.bit_length() - 1)
+        group ^= bit
+    return found
+
+
+def group_of(columns: Iterable[int]) -> int:
+    """The group that holds these columns.
+
+    >>> group_of([0, 2, 3])
+    13
+    """
+    group = 0
+    for column in columns:
+        group |= 1 << column
+    return group
+
+
+def as_lists(grouping: Grouping) -> list[list[int]]:
+    """The columns of each group, counted from 0."""
+    return [columns_of(group) for group in grouping]
+
+
+def from_lists(lists: Sequence[Sequence[int]], d: int) -> Grouping:
+    """The grouping with these columns (counted from 0) in each group; every one of the d columns exactly once."""
+    seen: set[int] = set()
+    for columns in lists:
+        if not columns:
+            raise UsageError("a group of columns is empty: leave it out")
+        for column in columns:
+            if not 0 <= column < d:
+                raise UsageError(f"column {column + 1} is not among the {d} columns")
+            if column in seen:
+                raise UsageError(f"column {column + 1} is in two groups: every column belongs to exactly one")
+            seen.add(column)
+    if len(seen) < d:
+        missing = min(set(range(d)) - seen)
+        raise UsageError(f"column {missing + 1} is in no group: every one of the {d} columns belongs to exactly one")
+    return canonical(group_of(columns) for columns in lists)
+
+
+def together(d: int) -> Grouping:
+    """All d columns in one group."""
+    return ((1 << d) - 1,)
+
+
+def apart(d: int) -> Grouping:
+    """Every column alone: univariate microaggregation."""
+    return tuple(1 << column for column in range(d))
+
+
+def at_random(d: int, rng: random.Random) -> Grouping:
+    """Each column in one of d possible groups, as the first population of GOMM is made."""
+    groups = [0] * d
+    for column in range(d):
+        groups[rng.randrange(d)] |= 1 << column
+    return canonical(groups)

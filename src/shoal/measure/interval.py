@@ -1,0 +1,60 @@
+"""Interval disclosure: how often a protected value tells the original one to within a few percent (spec/2, spec/5).
+
+Three named forms, each averaged over p = 1, 2, ..., 10:
+    deviation  abs(x - x') <= p % of the column's standard deviation (the sound default)
+    rank       the ranks of x and x' among the original values differ by at most p % of n
+    thesis     abs(x - x') <= p % of x', an interval around the protected value, on values scaled to [0, 1]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import check_choice
+
+Floats = NDArray[np.float64]
+
+PERCENTS = tuple(range(1, 11))
+
+
+def interval_disclosure(original: Floats, protected: Floats, form: str = "deviation") -> float:
+    """Percent of the cells whose original value lies within the interval, 0 to 100.
+
+    A constant column tells nothing that was not known: it is left out. None but constant columns: 0.
+    """
+    check_choice("form of interval disclosure", form, FORMS)
+    varied = np.flatnonzero(np.ptp(original, axis=0) > 0)
+    if not varied.size:
+        return 0.0
+    return float(np.mean([FORMS[form](original[:, j], protected[:, j]) for j in varied]))
+
+
+def _deviation(before: Floats, after: Floats) -> float:
+    spread = float(np.std(before - before[0]))
+    return _share(np.abs(before - after), np.full(len(before), spread))
+
+
+def _rank(before: Floats, after: Floats) -> float:
+    ordered = np.sort(before)
+    # The middle of the ranks that a value has, or would have, among the original values.
+    ranks = [
+        (np.searchsorted(ordered, v, "left") + np.searchsorted(ordered, v, "right")) / 2.0 for v in (before, after)
+    ]
+    return _share(np.abs(ranks[0] - ranks[1]), np.full(len(before), float(len(before))))
+
+
+def _thesis(before: Floats, after: Floats) -> float:
+    low, width = before.min(), np.ptp(before)
+    unit_before, unit_after = (before - low) / width, (after - low) / width
+    return _share(np.abs(unit_before - unit_after), np.abs(unit_after))
+
+
+def _share(miss: Floats, width: Floats) -> float:
+    """Percent of the misses within p % of a width, averaged over the percents."""
+    return 100.0 * float(np.mean([np.mean(miss <= 0.01 * p * width) for p in PERCENTS]))
+
+
+FORMS: dict[str, Callable[[Floats, Floats], float]] = {"deviation": _deviation, "rank": _rank, "thesis": _thesis}

@@ -1,0 +1,120 @@
+"""`shoal group` and `shoal assess` as a user runs them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from shoal.cli.assess import command as assess
+from shoal.cli.group import command as group
+from shoal.errors import PromiseError, ShoalError
+from shoal.protect.grouping import group_attributes
+
+KEYS = {
+    "fitness", "information_loss", "interval_disclosure", "distance_linkage", "groups", "joint_k", "evaluations",
+    "generations", "cpu_seconds",
+}  # fmt: skip
+
+
+@pytest.fixture
+def file(tmp_path):
+    rng = np.random.default_rng(0)
+    base = rng.normal(size=(50, 2))
+    frame = pl.DataFrame({f"c{j}": base @ rng.normal(size=2) + 0.3 * rng.normal(size=50) for j in range(5)})
+    path = tmp_path / "data.csv"
+    frame.write_csv(path)
+    return path
+
+
+def run(command, *arguments):
+    return CliRunner().invoke(command, [str(a) for a in arguments], catch_exceptions=False)
+
+
+@pytest.mark.parametrize("method", ["memetic", "gomm", "d-gomm", "exact", "all", "univariate", "correlated"])
+def test_every_method_prints_its_keys_and_keeps_k_within_each_column_group(file, tmp_path, method):
+    out = tmp_path / "out.csv"
+    more = ["--size", 2] if method == "correlated" else ["--evaluations", 300] if method == "memetic" else []
+    result = run(group, file, "-k", 4, "--method", method, "--json", "-o", out, *more)
+    facts = json.loads(result.stdout)
+    assert facts.keys() >= KEYS
+    protected = pl.read_csv(out)
+    assert sorted(c for g in facts["groups"] for c in g) == protected.columns
+    for names in facts["groups"]:
+        assert protected.group_by(names).len()["len"].min() >= 4
+    assert protected.group_by(protected.columns).len()["len"].min() == facts["joint_k"]
+    measured = run(assess, file, out, "--json")
+    figures = json.loads(measured.stdout)
+    assert figures["information_loss"] == pytest.approx(facts["information_loss"])
+    assert figures["interval_disclosure"] == pytest.approx(facts["interval_disclosure"])
+    assert figures["k"] == facts["joint_k"]
+    assert figures.keys() >= {"il1", "il2", "il3", "il4", "il5", "il", "probabilistic_linkage", "score", "uniques"}
+
+
+def test_own_groups_by_name_number_and_entry(file, tmp_path):
+    lists = tmp_path / "groups.json"
+    lists.write_text(json.dumps({"a": {"b": [[1, 2], [3, 4, 5]]}}))
+    by_number = json.loads(run(group, file, "-k", 4, "--groups", f"{lists}#a.b", "--json").stdout)
+    assert by_number["groups"] == [["c0", "c1"], ["c2", "c3", "c4"]]
+    named = group_attributes(str(file), 4, groups=[["c2", "c3", "c4"], ["c0", "c1"]])
+    assert named.facts["fitness"] == by_number["fitness"]
+    for wrong in (lists, f"{lists}#a.x", tmp_path / "none.json"):
+        with pytest.raises(ShoalError):
+            run(group, file, "-k", 4, "--groups", wrong)
+
+
+def test_the_thesis_convention_refuses_to_write_a_group_smaller_than_k(file, tmp_path):
+    out = tmp_path / "out.csv"
+    release = group_attributes(
+        str(file), 7, method="all", convention="thesis"
+    )  # 50 records: 7 groups of 7, and one left
+    assert release.facts["smallest_group"] == 1
+    with pytest.raises(PromiseError, match="fewer than k = 7"):
+        release.save(out)
+    assert not out.exists()
+
+
+def test_the_front_and_the_page(file, tmp_path):
+    page = tmp_path / "page.html"
+    facts = json.loads(run(group, file, "-k", 4, "--evaluations", 300, "--front", "--json", "--report", page).stdout)
+    losses = [choice["information_loss"] for choice in facts["front"]]
+    risks = [choice["risk"] for choice in facts["front"]]
+    assert losses == sorted(losses) and risks == sorted(risks, reverse=True) and len(losses) > 1
+    text = page.read_text()
+    assert "measured, not promised" in text and "no other is better in both" in text
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"method": "best"},
+        {"method": "correlated"},
+        {"method": "all", "size": 2},
+        {"method": "gomm", "evaluations": 5},
+        {"method": "all", "groups": [["c0"]]},
+        {"groups": [["c0", "nobody"]]},
+        {"groups": ["c0"]},
+        {"convention": "odd"},
+    ],
+)
+def test_options_that_cannot_be_followed_are_refused(file, wrong):
+    with pytest.raises(ShoalError):
+        group_attributes(str(file), 4, **wrong)
+
+
+def test_the_study_of_operators_writes_a_table_and_a_page(tmp_path):
+    from shoal.grouping.operators import OPERATORS
+    from shoal.study.operators import COMBINED, relative_best, study_operators, write_operators
+
+    values = np.random.default_rng(0).normal(size=(40, 5))
+    table = study_operators(values, 4, generations=4, population=10, seeds=2)
+    assert set(table["run"]) == {COMBINED, *OPERATORS}
+    assert relative_best(table).filter(pl.col("generation") == 0)["relative"].to_list() == [1.0] * len(OPERATORS)
+    data, page = write_operators(table, tmp_path / "study")
+    assert pl.read_parquet(data).height == table.height
+    text = page.read_text()
+    for title in ("Utilisation", "Mean lifetime", "Efficacy", "Efficiency", "Best cost relative", "number of column"):
+        assert title in text
