@@ -22,7 +22,7 @@ from shoal.partition.space import Space
 Indices = NDArray[np.int32]
 
 STEP = threading.Lock()  # a chain steps and a checkpoint is taken one at a time
-HOT, COLD = 0.25, 0.03  # in units of each record's own scale; tried on data of many kinds, not taken from one file
+HOT, COLD = 0.25, 0.04  # in units of each record's own scale; tried on data of many kinds, not taken from one file
 
 
 @dataclass

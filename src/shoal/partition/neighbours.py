@@ -1,7 +1,7 @@
 """Neighbour lists in near-linear time: exact for small files, random projection trees for large ones.
 
 up to 6,000 records: all pairs
-beyond: four trees, all pairs within their leaves, then the neighbours of neighbours
+beyond: six trees, all pairs within their leaves, then the neighbours of neighbours
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]
 
 EXACT_UP_TO = 6000
-TREES = 4
-REACH = 12
+TREES = 6
+REACH = 15
 
 
 def neighbour_lists(x: Floats, count: int, *, seed: int = 0, threads: int = 1) -> tuple[Indices, Floats]:
