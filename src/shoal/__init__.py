@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from shoal.data.table import Table as Table
     from shoal.data.table import read as read
     from shoal.protect.generalize import generalize as generalize
+    from shoal.protect.grouping import group_attributes as group_attributes
+    from shoal.protect.mask import mask_group as mask_group
     from shoal.protect.microaggregation import microaggregate as microaggregate
     from shoal.release import Release as Release
 
@@ -23,20 +25,35 @@ _WHERE = {
     "read": "shoal.data.table",
     "Roles": "shoal.data.roles",
     "Table": "shoal.data.table",
-    "generalize": "shoal.protect.generalize",
     "microaggregate": "shoal.protect.microaggregation",
+    "group_attributes": "shoal.protect.grouping",
+    "generalize": "shoal.protect.generalize",
+    "mask_group": "shoal.protect.mask",
     "assess": "shoal.assessment",
     "Release": "shoal.release",
 }
+_ROOMS = ("data", "partition", "grouping", "generalization", "masking", "measure", "study")
 
-__all__ = ["Release", "Roles", "Table", "assess", "generalize", "microaggregate", "read"]
+__all__ = [
+    "Release",
+    "Roles",
+    "Table",
+    "assess",
+    "generalize",
+    "group_attributes",
+    "mask_group",
+    "microaggregate",
+    "read",
+]
 
 
 def __getattr__(name: str) -> Any:
     if name in _WHERE:
         return getattr(importlib.import_module(_WHERE[name]), name)
+    if name in _ROOMS:
+        return importlib.import_module(f"shoal.{name}")
     raise AttributeError(f"module 'shoal' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_WHERE])
+    return sorted([*globals(), *_WHERE, *_ROOMS])

@@ -67,6 +67,6 @@ def test_one_generalization_beats_the_proven_optimum_of_full_domain_levels(compl
 
 def test_the_reproduction_computes(shared_data):
     found = adult(shared_data, quick=True)
-    assert [len(table["rows"]) for table in found["tables"]] == [2, 3, 5, 5]
-    assert all(len(row) == len(t["columns"]) for t in found["tables"] for row in t["rows"])
-    assert len(found["figures"]) == 3
+    assert [len(table["rows"]) for table in found.tables] == [2, 3, 5, 5]
+    assert all(len(row) == len(t["columns"]) for t in found.tables for row in t["rows"])
+    assert len(found.figures) == 3

@@ -14,7 +14,9 @@ from shoal.errors import ShoalError, ShoalWarning, unknown
 # Each command's module has a click command called `command`; the help stands here so that listing needs no import.
 COMMANDS = {
     "microaggregate": "Put records into groups of at least k and replace them by the group's mean.",
+    "group": "Find which columns to microaggregate together, by loss and risk.",
     "generalize": "Replace values by groups of values, so that every class has at least k records.",
+    "mask": "Hide where a group of people is concentrated, by swapping districts.",
     "assess": "Measure what a protected file lost and what risk is left.",
     "study": "Study how a search behaves under its settings.",
     "reproduce": "Make the papers' tables again, the printed figures beside ours.",

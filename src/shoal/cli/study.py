@@ -95,3 +95,60 @@ def sensitivity(
 
         print_result(result)
         click.echo(f"Written: {folder}/runs.parquet, {folder}/sensitivity.html, {folder}/sensitivity.json")
+
+
+@command.command("operators")
+@click.argument("data")
+@click.option("-k", "levels", type=Numbers(), default="5", show_default=True, help="One k or several.")
+@click.option("--quasi", default=None, help="Columns of a file, with commas between; all by default.")
+@click.option("--convention", type=click.Choice(["thesis", "sound"]), default="thesis", show_default=True)
+@click.option("--generations", type=click.IntRange(min=1), default=100, show_default=True, help="Of each run.")
+@click.option("--population", type=click.IntRange(min=2), default=200, show_default=True, help="Of each run.")
+@click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Runs of each setting.")
+@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="At most this many.")
+@click.option("-o", "--output", type=click.Path(file_okay=False), default="operators", show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print where the results are as one JSON object.")
+def operators(
+    data: str, levels: tuple[float, ...], quasi: str | None, output: str, as_json: bool, **given: Any
+) -> None:
+    """How GOMM's operators work on DATA (a file or a known set), alone and together: a table and plots."""
+    from pathlib import Path
+
+    import polars as pl
+
+    from shoal.study.operators import study_operators, write_operators
+    from shoal.study.sensitivity import values_of
+
+    say_when_compiling()
+    values = values_of(data, quasi.split(",") if quasi else (), 0)
+    with progress_bar("operators") as progress:
+        tables = [study_operators(values, int(k), dataset=data, progress=progress, **given) for k in levels]
+    table, page = write_operators(pl.concat(tables), Path(output))
+    if as_json:
+        print_json({"table": str(table), "page": str(page), "rows": sum(t.height for t in tables)})
+    else:
+        click.echo(f"Written: {table}, {page}")
+
+
+@command.command("alpha")
+@click.option("--alphas", type=Numbers(), default=None, help="Other values of alpha.")
+@click.option("--quick", is_flag=True, help="A smaller search at each alpha.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the made microfile.")
+@click.option("-o", "--output", type=click.Path(file_okay=False), default=None, help="Write a page and JSON here.")
+@click.option("--json", "as_json", is_flag=True, help="Print the tables as one JSON object.")
+def alpha(alphas: tuple[float, ...] | None, quick: bool, seed: int, output: str | None, as_json: bool) -> None:
+    """How alpha of the tau test changes the outliers found and the feasible solutions of a made microfile."""
+    from pathlib import Path
+
+    from shoal.cli.reproduce import print_result
+    from shoal.study.alpha import ALPHAS, alpha_study
+
+    say_when_compiling()
+    with progress_bar("alpha") as progress:
+        result = alpha_study(alphas=alphas or ALPHAS, seed=seed, quick=quick, progress=progress)
+    if output is not None:
+        result.write(Path(output), "alpha")
+    if as_json:
+        print_json(result.as_json())
+    else:
+        print_result(result)

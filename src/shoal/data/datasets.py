@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from shoal.data import solanas
 from shoal.data.files import write_file
+from shoal.data.microfile import military_microfile
 from shoal.data.roles import Roles
 from shoal.data.table import Table, read
 from shoal.errors import InputError, UsageError, unknown
@@ -176,6 +177,10 @@ def _random(rng: np.random.Generator, rows: int, columns: int) -> pl.DataFrame:
     return _frame(rng.random((rows, columns)))
 
 
+def _military(rng: np.random.Generator) -> pl.DataFrame:
+    return pl.DataFrame(military_microfile(int(rng.integers(2**31))))
+
+
 def _frame(values: Floats) -> pl.DataFrame:
     digits = len(str(values.shape[1]))
     return pl.DataFrame({f"x{j + 1:0{digits}d}": np.ascontiguousarray(column) for j, column in enumerate(values.T)})
@@ -230,6 +235,16 @@ KNOWN: dict[str, Dataset] = {
         ),
         Dataset(
             "random", "independent uniform columns between 0 and 1", "made by a seed", generator=_random, options=_SIZE
+        ),
+        Dataset(
+            "military",
+            "persons by district, military bases in districts 5 and 29",
+            "made by a seed, after the microfile of Chertov and Tavrov",
+            91398,
+            15,
+            91398,
+            ("PWPUMA00",),
+            _military,
         ),
         Dataset(
             "scattered",

@@ -24,7 +24,7 @@ from shoal.errors import check_choice, check_k
 from shoal.grouping.grouping import Grouping, columns_of
 from shoal.kernels.distance import EUCLIDEAN, L1
 from shoal.kernels.grouping import INTERVALS, count_links, distance_table, group_figures
-from shoal.kernels.mdav import groups_by_sweep
+from shoal.kernels.mdav_by_sweep import groups_by_sweep
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -218,7 +218,7 @@ class GroupingCost:
         values = np.ascontiguousarray(self._columns[columns_of(group)].T)
         sound = not self.convention.thesis_mdav
         least, metric = (3 * self.k, EUCLIDEAN) if sound else (2 * self.k, L1)
-        labels: Labels = groups_by_sweep(values, self._ones, self.k, least, sound, metric, False).astype(np.int32)
+        labels: Labels = groups_by_sweep(values, self._ones, self.k, least, sound, metric).astype(np.int32)
         labels[labels < 0] = labels.max() + 1  # the last records are a group of their own
         return labels
 
@@ -234,7 +234,7 @@ class GroupingCost:
         return 100.0 * sse / self.sst if self.sst else 0.0
 
     def _disclosure(self, hits: int) -> float:
-        return 100.0 * hits / self._cells
+        return float(100.0 * hits / self._cells)
 
     def _evaluation(self, grouping: Grouping, linkage: float) -> Evaluation:
         figures = [self._figures[group] if self._caching else self.figures(group) for group in grouping]

@@ -128,7 +128,7 @@ def _select(cost: Floats, selection: int, wheel: Floats, guide: Ints, state: Wor
     c = guide[int(turn * cost.size)]
     while c < cost.size - 1 and wheel[c] <= turn * wheel[cost.size - 1]:
         c += 1
-    return c
+    return int(c)
 
 
 @inner

@@ -85,8 +85,10 @@ def link_credits(
         )
     ties = np.concatenate(found)
     if strict:
-        return (ties == 1).astype(np.float64)
-    return tie_credits(ties)
+        linked: Floats = (ties == 1).astype(np.float64)
+        return linked
+    credits: Floats = tie_credits(ties)
+    return credits
 
 
 def tie_credits(ties: Ints) -> Floats:

@@ -50,7 +50,7 @@ def published_bound(n: int, k: int) -> Fraction:
     >>> float(published_bound(30, 3))
     1.32977212023656e-11
     """
-    return representatives(n, k) * mu(n, k) / (n // k) ** n
+    return Fraction(representatives(n, k) * mu(n, k) / (n // k) ** n)
 
 
 def candidate_probability(n: int, k: int) -> Fraction:

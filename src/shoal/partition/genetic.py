@@ -65,7 +65,7 @@ def genetic(
         chromosomes[0, 0] = _as_chromosome(start, k, n)
     sse = np.full((2, population), np.inf)
     best, least = np.zeros(n, dtype=np.int32), np.zeros(1)
-    state = np.random.SeedSequence(seed).generate_state(1, np.uint64)
+    state = np.random.SeedSequence(seed).generate_state(1, np.uint64).astype(np.uint64)
     counts = np.zeros(4, dtype=np.int64)
     run = (_squared_distances(values), k, chromosomes, sse, best, least, state, counts)
     kernel.begin(*run, int(start is not None))
@@ -83,7 +83,7 @@ def genetic(
         "convergence_generation": int(counts[kernel.CONVERGED]),
         "evaluations": int(counts[kernel.EVALUATIONS]),
     }
-    return KPartition(best, facts)
+    return KPartition(best.astype(np.int64), facts)
 
 
 def usual_generations(n: int) -> int:

@@ -20,6 +20,7 @@ from shoal.masking.outliers import outliers
 from shoal.masking.task import Limits, Task, masking_task
 from shoal.study.military_task import military_task
 from shoal.study.reproduce.published_signals import ORIGINAL_OUTLIERS, ROWS
+from shoal.study.reproduce.result import Result, Table
 
 ALPHAS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1)
 
@@ -31,15 +32,15 @@ def alpha_study(
     seed: int = 0,
     quick: bool = False,
     progress: Progress = silent,
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Tables (title, columns, rows, note) and a plot by name."""
+) -> Result:
+    """How many outliers and feasible solutions each alpha leaves."""
     task = task or military_task(seed)
     published = _published(alphas)
     own = []
     for i, alpha in enumerate(alphas):
         own.append(_masked_at(task, alpha, quick))
         progress(i + 1, len(alphas), None, f"alpha {alpha:g}")
-    tables = [
+    tables: list[Table] = [
         {
             "title": "The 24 published signals under other alphas",
             "columns": ["alpha", "mean outliers", "original outliers found again", "still feasible"],
@@ -54,7 +55,9 @@ def alpha_study(
             "with less. Choosing alpha so that nothing is an outlier masks nothing: fix it before looking at the data.",
         },
     ]
-    return tables, {"outliers and feasible solutions by alpha": _plot(alphas, published, own)}
+    return Result(
+        "Alpha of the tau test", tables, {"outliers and feasible solutions by alpha": _plot(alphas, published, own)}
+    )
 
 
 def _published(alphas: Sequence[float]) -> list[list[Any]]:

@@ -88,26 +88,14 @@ def figures(table: pl.DataFrame) -> dict[str, Any]:
 
 def write_operators(table: pl.DataFrame, folder: Path) -> tuple[Path, Path]:
     """operators.parquet and operators.html in a folder."""
-    from plotly.offline import get_plotlyjs
-
     from shoal.data.files import atomically
-    from shoal.report.page import chart
+    from shoal.study.reproduce.result import Result
 
     folder.mkdir(parents=True, exist_ok=True)
-    data, page = folder / "operators.parquet", folder / "operators.html"
+    data = folder / "operators.parquet"
     with atomically(data) as temporary:
         table.write_parquet(temporary)
-    parts = [
-        "<!doctype html><html lang='en'><head><meta charset='utf-8'><title>Operators of GOMM</title>",
-        "<style>body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:auto;padding:1.5rem}",
-        "h2{font-size:1.1rem;margin-top:2rem}</style>",
-        f"<script>{get_plotlyjs()}</script></head><body><h1>The operators of GOMM</h1>",
-    ]
-    for number, (title, figure) in enumerate(figures(table).items()):
-        parts.append(f"<h2>{title}</h2>{chart(figure, f'operators-{number}')}")
-    with atomically(page) as temporary:
-        temporary.write_text("".join([*parts, "</body></html>"]), encoding="utf-8")
-    return data, page
+    return data, Result("The operators of GOMM", [], figures(table)).write_page(folder / "operators.html")
 
 
 def _panels(rows: pl.DataFrame, draw: Callable[[pl.DataFrame], Sequence[Mapping[str, Any]]]) -> Any:

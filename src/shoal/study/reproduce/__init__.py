@@ -23,6 +23,9 @@ ENTRIES: dict[str, tuple[str, str]] = {
     ),
     "ga-small": ("ga_small", "the genetic algorithm on small random sets (Solanas et al. 2008, Tables 4 to 6)"),
     "hybrid": ("hybrid", "the two-step hybrid (Solanas et al. 2008, Table 7)"),
+    "gomm": ("gomm", "attribute grouping by GOMM and D-GOMM (the thesis's Tables 3.1, 5.1 to 5.4, Figure 5.1)"),
+    "adult": ("adult", "k-anonymity of Adult by NSGA-II, four experiments (Dewri et al.)"),
+    "military": ("military", "hiding military bases by swaps (Chertov and Tavrov, Table 3)"),
     "sensitivity": ("sensitivity", "the best ranges of the rates and the population (Solanas et al. 2006, Table V)"),
 }
 

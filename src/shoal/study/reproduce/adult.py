@@ -21,6 +21,8 @@ from shoal.generalization.evaluate import Preference, Problem, make_problem
 from shoal.generalization.front import Front
 from shoal.generalization.nsga2 import Settings, nsga2
 from shoal.generalization.search import search
+from shoal.study.reproduce.data import known_folder
+from shoal.study.reproduce.result import Result, Table
 
 QUASI = ("age", "workclass", "education", "marital_status", "occupation", "race", "sex", "native_country", "salary")
 REFERENCE = {2: 0.3685, 5: 0.4294, 10: 0.4587, 25: 0.4759, 50: 0.5315, 100: 0.5690}
@@ -35,9 +37,9 @@ WEIGHTS = {
 BIASES = (1.0, 0.5, 0.1, 0.05, 0.02)
 
 
-def adult(data_folder: str | Path, quick: bool = False, seed: int = 0) -> dict[str, Any]:
-    """Tables (title, columns, rows, note) and figures (plotly) of the four experiments; quick takes a tenth."""
-    make = _problems(Path(data_folder) / "adult.csv")
+def adult(data_folder: Path | None = None, quick: bool = False, seed: int = 0) -> Result:
+    """The four experiments; quick takes a tenth of the evaluations."""
+    make = _problems(known_folder("adult", data_folder) / "adult.csv")
     evaluations = 5_000 if quick else 50_000
     levels = (2, 5) if quick else tuple(REFERENCE)
 
@@ -75,12 +77,12 @@ def adult(data_folder: str | Path, quick: bool = False, seed: int = 0) -> dict[s
             "A lower preferred bias gives a higher effective k at a higher loss.",
         ),
     ]
-    figures = [
-        _scatter("NWP and NECD of the fronts", {f"k = {k}": front for k, front in fronts.items()}),
-        _scatter("Weights", weighted, only_best=True),
-        _scatter("Bias preference", {f"{bias:g}": front for bias, front in biased.items()}, only_best=True),
-    ]
-    return {"tables": tables, "figures": figures}
+    figures = {
+        "NWP and NECD of the fronts": _scatter({f"k = {k}": front for k, front in fronts.items()}),
+        "Weights": _scatter(weighted, only_best=True),
+        "Bias preference": _scatter({f"{bias:g}": front for bias, front in biased.items()}, only_best=True),
+    }
+    return Result("k-anonymity of Adult by NSGA-II", tables, figures)
 
 
 class _problems:
@@ -119,11 +121,11 @@ def _groups(front: Front, domains: tuple[Domain, ...]) -> list[int]:
     return [len(groups_of(front.best.labels[j], domain.size)) for j, domain in enumerate(domains)]
 
 
-def _table(title: str, columns: list[str], rows: list[list[Any]], note: str = "") -> dict[str, Any]:
+def _table(title: str, columns: list[str], rows: list[list[Any]], note: str = "") -> Table:
     return {"title": title, "columns": columns, "rows": rows, "note": note}
 
 
-def _scatter(title: str, fronts: dict[str, Front], only_best: bool = False) -> Any:
+def _scatter(fronts: dict[str, Front], only_best: bool = False) -> Any:
     figure = go.Figure()
     for name, front in fronts.items():
         points = (front.best,) if only_best else front.points
@@ -134,5 +136,5 @@ def _scatter(title: str, fronts: dict[str, Front], only_best: bool = False) -> A
             name=name,
             hovertext=[f"k = {p.effective_k}" for p in points],
         )
-    figure.update_layout(title=title, xaxis_title="NWP (loss)", yaxis_title="NECD (bias)")
+    figure.update_layout(xaxis_title="NWP (loss)", yaxis_title="NECD (bias)")
     return figure

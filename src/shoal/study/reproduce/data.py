@@ -5,7 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from shoal.data import datasets
-from shoal.data.table import Floats, read
+from shoal.data.scaling import Floats
+from shoal.data.table import read
+from shoal.errors import InputError
+
+
+def known_folder(name: str, folder: Path | None) -> Path:
+    """The folder that holds a known set's file."""
+    if folder is not None:
+        return folder
+    found = datasets.find(name)
+    if found is None:
+        raise InputError(datasets.missing(name))
+    return found.parent
 
 
 def numbers(name: str, folder: Path | None, seed: int = 0) -> Floats:

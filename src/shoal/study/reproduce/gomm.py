@@ -10,7 +10,7 @@ import math
 import statistics
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -22,28 +22,23 @@ from shoal.grouping.gomm import GommSettings
 from shoal.grouping.gomm import gomm as run_gomm
 from shoal.grouping.grouping import Grouping, apart, from_lists, together
 from shoal.grouping.memetic import memetic
+from shoal.study.reproduce.data import known_folder
 from shoal.study.reproduce.gomm_printed import BEST, GROUPINGS, HAND_MADE, KS, PROFILE
+from shoal.study.reproduce.result import Result, Table
 
 SETS = ("water", "census")
 CENSUS_COLUMNS = 12  # ERNVAL, the last, is dropped
 
 
-class Reproduction(NamedTuple):
-    """Tables (title, columns, rows, note) and plotly figures by their titles."""
-
-    title: str
-    tables: list[dict[str, Any]]
-    figures: dict[str, Any]
-
-
-def gomm(data_folder: Path, quick: bool = False, seed: int = 0) -> Reproduction:
+def gomm(data_folder: Path | None = None, quick: bool = False, seed: int = 0) -> Result:
     """All tables of the thesis on attribute grouping; `quick` leaves out what takes more than a minute."""
-    values = {name: load(Path(data_folder), name) for name in SETS}
+    folder = known_folder("census", data_folder)
+    values = {name: load(folder, name) for name in SETS}
     tables = [hand_made(values[name], name) for name in SETS]
     tables += [best_found(values[name], name, quick, seed) for name in SETS]
     tables.append(profile(values["water"], quick, seed))
     compared = [against_dynamic(values[name], name, quick, seed) for name in SETS]
-    return Reproduction(
+    return Result(
         "GOMM: attribute grouping", [*tables, *compared], {t["title"]: evaluations_chart(t) for t in compared}
     )
 
@@ -79,7 +74,7 @@ def truncated(value: float, digits: int) -> float:
     return math.floor(value * scale_by) / scale_by
 
 
-def hand_made(values: NDArray[np.float64], name: str) -> dict[str, Any]:
+def hand_made(values: NDArray[np.float64], name: str) -> Table:
     """Tables 5.3 and 5.4: the fitness of the hand-made groupings."""
     costs = {k: cost_of(values, k) for k in KS}
     rows, right = [], 0
@@ -98,7 +93,7 @@ def hand_made(values: NDArray[np.float64], name: str) -> dict[str, Any]:
     }
 
 
-def best_found(values: NDArray[np.float64], name: str, quick: bool, seed: int) -> dict[str, Any]:
+def best_found(values: NDArray[np.float64], name: str, quick: bool, seed: int) -> Table:
     """Tables 5.1 and 5.2: the best grouping that GOMM found, beside ours by GOMM and by the memetic search."""
     rows = []
     for k in KS:
@@ -120,7 +115,7 @@ def best_found(values: NDArray[np.float64], name: str, quick: bool, seed: int) -
     }
 
 
-def profile(values: NDArray[np.float64], quick: bool, seed: int) -> dict[str, Any]:
+def profile(values: NDArray[np.float64], quick: bool, seed: int) -> Table:
     """Table 3.1: where the time of a run on Water goes; the run without caches does the thesis's work."""
     rows = [[part, "thesis", percent, seconds, calls] for part, (percent, seconds, calls) in PROFILE.items()]
     for how, caching in (("ours", True), ("ours, without caches", False)):
@@ -140,7 +135,7 @@ def profile(values: NDArray[np.float64], quick: bool, seed: int) -> dict[str, An
     }
 
 
-def against_dynamic(values: NDArray[np.float64], name: str, quick: bool, seed: int) -> dict[str, Any]:
+def against_dynamic(values: NDArray[np.float64], name: str, quick: bool, seed: int) -> Table:
     """Figure 5.1 as a table: GOMM against D-GOMM, medians over seeds."""
     rows = []
     for k in KS:
@@ -159,7 +154,7 @@ def against_dynamic(values: NDArray[np.float64], name: str, quick: bool, seed: i
     }
 
 
-def evaluations_chart(table: dict[str, Any]) -> Any:
+def evaluations_chart(table: Table) -> Any:
     """The bars of Figure 5.1."""
     import plotly.graph_objects as go
 

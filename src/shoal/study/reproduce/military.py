@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,11 @@ from shoal.masking.task import Answer, Solution, Task
 from shoal.report.masking import signal_chart
 from shoal.study.military_task import military_task
 from shoal.study.reproduce.published_signals import ROWS, THRESHOLD
+from shoal.study.reproduce.result import Result, Table
 
 
-def military(quick: bool = False, seed: int = 0) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Tables (title, columns, rows, note) and plots by name; `quick` runs 2 x 100 generations instead of 10 x 1,000."""
+def military(data_folder: Path | None = None, quick: bool = False, seed: int = 0) -> Result:
+    """The published signals and our runs on a made microfile; `quick` runs 2 x 100 generations, not 10 x 1,000."""
     task = military_task(seed, threshold=float(THRESHOLD))
     network = Network(task)
     settings = Settings(runs=2, generations=100) if quick else Settings()
@@ -37,7 +39,7 @@ def military(quick: bool = False, seed: int = 0) -> tuple[list[dict[str, Any]], 
     methods = {"memetic, as published": plain, "memetic, tau in the fitness": with_tau}
     methods |= {"memetic, tau and flow seeds": seeded, "flow": flow}
     tables = [published_table(), _method_table(network, methods), _solution_table(task, plain.answer)]
-    return tables, {"signals": _chart(task, methods)}
+    return Result("Hiding where a group is concentrated", tables, {"Signals": _chart(task, methods)})
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Run:
         return self.answer.solutions[0] if self.answer.solutions else self.answer.fittest
 
 
-def published_table() -> dict[str, Any]:
+def published_table() -> Table:
     """Table 3 as printed, with our outliers and compatibilities beside it."""
     rows = []
     for i, row in enumerate(ROWS):
@@ -83,7 +85,7 @@ def _timed(work: Any) -> Run:
     return Run(answer, time.process_time() - started)
 
 
-def _method_table(network: Network, methods: dict[str, Run]) -> dict[str, Any]:
+def _method_table(network: Network, methods: dict[str, Run]) -> Table:
     rows = []
     for name, run in methods.items():
         best = run.best
@@ -125,7 +127,7 @@ def _method_table(network: Network, methods: dict[str, Run]) -> dict[str, Any]:
     }
 
 
-def _solution_table(task: Task, answer: Answer) -> dict[str, Any]:
+def _solution_table(task: Task, answer: Answer) -> Table:
     rows = [
         [
             i + 1,
