@@ -109,7 +109,7 @@ def _mdav(rows: Floats, weights: Floats, k: int) -> KPartition:
 
 def _offsets(found: list[KPartition]) -> NDArray[np.int64]:
     counts = np.array([part.groups for part in found])
-    return np.cumsum(counts) - counts
+    return np.asarray(np.cumsum(counts) - counts, dtype=np.int64)
 
 
 def _stage(name: str, before: float, after: float, clock: float) -> dict[str, Any]:

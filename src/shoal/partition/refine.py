@@ -65,7 +65,7 @@ def refine(
 
 
 def descend(space: Space, g: Groups, seed: int, control: Control) -> None:
-    """Take the state down: random moves of all kinds that do not cost, while they pay; then sweeps until (nearly) none does."""
+    """Take the state down: random moves of all kinds that do not cost, while they pay; then sweeps."""
     word = np.array([seed], dtype=np.uint64)
     loss = before = np.nan
     while not before - loss <= 1e-4 * before and not control.stopped:
