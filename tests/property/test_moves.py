@@ -81,7 +81,7 @@ def test_every_proposal_keeps_k_and_the_state(case, seed, temperature):
     g, _ = space.state(mdav(values, k).labels)
     word = np.array([seed], dtype=np.uint64)
     for _ in range(150):
-        loss = anneal(space.loss, g, space.near, space.heat, word, 7, temperature, temperature)
+        loss = anneal(space.loss, g, space.near, space.heat, word, 7, temperature, temperature, 0, len(values))
         sizes = np.bincount(g.label, minlength=g.size.size)
         np.testing.assert_array_equal(sizes, g.size)
         assert ((sizes == 0) | ((sizes >= k) & (sizes < 2 * k))).all()

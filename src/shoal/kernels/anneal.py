@@ -80,6 +80,8 @@ def rotate(loss: Any, g: Groups, near: Indices, i: int, b: int, limit: float, rn
             numba.int64,
             numba.float64,
             numba.float64,
+            numba.int64,
+            numba.int64,
         )
     ]
 )
@@ -92,10 +94,16 @@ def anneal(
     proposals: int,
     hot: float,
     cold: float,
+    first: int,
+    count: int,
 ) -> float:
-    """Make proposals while the temperature falls from hot to cold; gives the loss at the end."""
+    """Make proposals for the records first .. first + count - 1 while the temperature falls from hot to cold.
+
+    Gives the loss at the end, or NaN if there are records beyond them: a large file is annealed window by window,
+    so that what is looked at stays in the processor's cache, and its loss is not computed for each.
+    """
     x, w, summary, mass, label, size, member, k = g.x, g.w, g.summary, g.mass, g.label, g.size, g.member, g.k
-    n, width = np.uint64(label.size), near.shape[1]
+    span, width = np.uint64(count), near.shape[1]
     log = empty_log(k)
     pool, lean = np.empty(4 * k, dtype=np.int32), np.empty(4 * k)
     temperature = hot
@@ -103,7 +111,7 @@ def anneal(
         if step & 255 == 0:
             temperature = hot * (cold / hot) ** (step / proposals)
         r = draw(rng)
-        i = int(np.int64(((r >> _S32) * n) >> _S32))
+        i = first + int(np.int64(((r >> _S32) * span) >> _S32))
         u = np.float64(r & _LOW16) * _SHARE
         a, b = label[i], label[near[i, np.int64(u * u * width)]]  # the nearest are the likeliest
         if a == b:
@@ -133,4 +141,4 @@ def anneal(
                 transfer(loss, g, i, b)
                 if m >= 0:
                     transfer(loss, g, m, a)
-    return refresh(loss, g)
+    return refresh(loss, g) if first + count == label.size else np.nan

@@ -4,7 +4,8 @@
     price: for each record, the least reduced cost per record of a group with it, by branch and bound
     that share added to each record's dual gives duals that no group violates: their sum is a lower bound
     new columns; repeat until the bound meets the relaxation
-    then: all groups whose reduced cost fits in the gap; the best partition of them is the optimum
+    then: the best partition of all groups whose reduced cost fits in a share of the gap; it is the optimum if
+    its own distance from the bound fits too
 
 A bound is certified: every group's violation was bounded, searches cut short by the bounds of what they left
 open, and a margin for rounding is taken off. `proved` is said only if the bound meets the SSE to 1e-9.
@@ -34,6 +35,7 @@ Floats = NDArray[np.float64]
 MARGIN = 1e-11  # of the sum of absolute duals: far above what rounding can do, far below 1e-9
 NODES = 200_000  # branch and bound nodes a record before its search is cut short
 MOST_COLUMNS = 300_000
+SHARES = (0.1, 0.25, 0.5, 1.0)  # of the gap, in which a group of a better partition must fit
 PULL = 0.6  # weight of the best duals so far in the next prices
 
 
@@ -150,26 +152,34 @@ class _Bound:
         return None if control.stopped else lowest, [row for part in parts for row in part]
 
     def close(self, control: Control, until: float) -> None:
-        """If few enough groups fit in the gap, the best partition of them is the optimum."""
-        if self.duals is None:
-            return
-        [rows] = control.run([lambda: self._fitting(control)])
-        if rows is None:
-            return
-        complete = Pool(self.values)
-        complete.add_labels(self.best.labels)
-        complete.add(rows)
-        left = None if not np.isfinite(until) else until - time.monotonic()
-        master = Master(complete, self.n)
-        [(labels, proved)] = control.run([lambda: master.best(self.best.labels, nodes=1_000_000, seconds=left)])
-        better = KPartition(labels)
-        if better.sse(self.values) < self._sse:
-            self.best, self._sse = better, better.sse(self.values)
-        self.optimal = proved and not control.stopped
+        """The best partition of all groups with a reduced cost up to some share of the gap, the share growing.
 
-    def _fitting(self, control: Control) -> list[NDArray[np.int32]] | None:
-        """All groups that may be in a better partition; None if they are too many or the search was stopped."""
-        allowed = (self._sse - self.bound) * (1 + 1e-6) + 1e-9 * self._sse
+        A partition's SSE is the bound plus its groups' reduced costs. One with a costlier group than that is above
+        bound + share * gap; so the best of the others is the optimum if it is not.
+        """
+        for share in SHARES:
+            if self.duals is None or control.stopped:
+                return
+            allowed = share * (self._sse - self.bound) * (1 + 1e-6) + 1e-9 * self._sse
+            [rows] = control.run([partial(self._fitting, allowed, control)])
+            if rows is None:
+                return
+            pool = Pool(self.values)
+            pool.add_labels(self.best.labels)
+            pool.add(rows)
+            left = until - time.monotonic() if np.isfinite(until) else None
+            solve = partial(Master(pool, self.n).best, self.best.labels, nodes=1_000_000, seconds=left)
+            [(labels, proved)] = control.run([solve])
+            better = KPartition(labels)
+            if better.sse(self.values) < self._sse:
+                self.best, self._sse = better, better.sse(self.values)
+            control.advance(0.0, self._sse, f"best of {len(pool.groups)} groups")
+            if proved and self._sse - self.bound <= allowed and not control.stopped:
+                self.optimal = True
+                return
+
+    def _fitting(self, allowed: float, control: Control) -> list[NDArray[np.int32]] | None:
+        """All groups with a reduced cost up to `allowed`; None if they are too many or the search was stopped."""
         found = Found(np.empty((MOST_COLUMNS, 2 * self.k - 1), dtype=np.int32), np.zeros(1, dtype=np.int64))
         lowest = np.zeros(self.n)
         assert self.duals is not None

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from shoal.evolve.control import Control
 from shoal.kernels.anneal import anneal as anneal_kernel
-from shoal.partition.refine import PIECE, descend
+from shoal.partition.refine import descend
 from shoal.partition.space import Space
 
 Indices = NDArray[np.int32]
 
 STEP = threading.Lock()  # a chain steps and a checkpoint is taken one at a time
 HOT, COLD = 0.25, 0.04  # in units of each record's own scale; tried on data of many kinds, not taken from one file
+PIECE = 1_000_000  # proposals between two looks at the clock: about 0.2 s
 
 
 @dataclass
@@ -57,9 +58,8 @@ def anneal_chain(
     control: Control,
     what: str,
     after_piece: Callable[[], None] = lambda: None,
-    whole: bool = True,
 ) -> None:
-    """Anneal in pieces; the last fifth of the way leaves its partitions in `seen`. `whole`: the loss is the file's."""
+    """Anneal in pieces; the last fifth of the way leaves its partitions in `seen`."""
     if chain.finished:
         return
     word = np.array([chain.word], dtype=np.uint64)
@@ -68,12 +68,12 @@ def anneal_chain(
         g, _ = space.state(chain.labels)
         piece = min(PIECE, chain.proposals - chain.done)
         hot, cold = (chain.hot * (COLD / chain.hot) ** (s / chain.proposals) for s in (chain.done, chain.done + piece))
-        loss = float(anneal_kernel(space.loss, g, space.near, space.heat, word, piece, hot, cold))
+        loss = float(anneal_kernel(space.loss, g, space.near, space.heat, word, piece, hot, cold, 0, space.n))
         with STEP:
             chain.labels, chain.word, chain.done, chain.loss = g.label, int(word[0]), chain.done + piece, loss
             if chain.done > 0.8 * chain.proposals:
                 chain.seen.append(chain.labels)
-        go_on = control.advance(piece, loss if whole else None, what)
+        go_on = control.advance(piece, loss, what)
         after_piece()
     if go_on:
         g, _ = space.state(chain.labels)
