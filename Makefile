@@ -25,7 +25,8 @@ demo: $(BIN)/shoal ## protect the bundled survey
 	  --quasi age,hours,income,expenses,wealth --confidential diagnosis \
 	  -o out/survey-protected.csv --report out/survey-report.html
 
-test: lint ## lint, then every test on all cores
+test: lint ## lint, then every test on all cores; kernels are compiled once for all workers
+	$(BIN)/shoal warmup
 	$(BIN)/python -m pytest -q -n $(WORKERS)
 
 lint: $(VENV)/.test
