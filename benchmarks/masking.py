@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.masking.exact import mask_by_flow
+from shoal.masking.exact import flow_seeds, mask_by_flow
 from shoal.masking.flow import Network
 from shoal.masking.memetic import Settings, mask_by_evolution
 from shoal.masking.similarity import influential
@@ -40,7 +40,7 @@ def small() -> None:
     print(f"  metric {best.solutions[0].metric}, lower bound {best.bound}, {len(best.solutions)} solutions")
     one = Settings(runs=1)
     run = timed("memetic run, 100 x 1,000", lambda: mask_by_evolution(task, one, network=network))
-    seeds = best.solutions[:20]
+    seeds = flow_seeds(task, network)
     tau = Settings(runs=1, tau=True)
     seeded = timed("  with tau and flow seeds", lambda: mask_by_evolution(task, tau, seeds=seeds, network=network))
     for name, answer in (("plain", run), ("seeded", seeded)):

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
 from shoal.errors import PromiseError
 from shoal.evolve.progress import Progress, silent
 from shoal.masking.bound import masked_bound
-from shoal.masking.flow import Network
+from shoal.masking.flow import Flow, Network
 from shoal.masking.targets import search_targets
-from shoal.masking.task import Answer, Task
+from shoal.masking.task import Answer, Solution, Task
 
 
 def mask_by_flow(
@@ -30,10 +35,19 @@ def mask_by_flow(
     return Answer([s for s in solutions if s.feasible], candidates=len(search.cuts.base), bound=bound)
 
 
-def least_distortion(task: Task, counts: object, network: Network | None = None) -> float:
-    """The least distortion with which swaps can give exactly these counts of vital records in the districts."""
-    import numpy as np
+def flow_seeds(task: Task, network: Network, budget: int = 100) -> list[Solution]:
+    """Masked flow solutions of low distortion and of high compatibility, for the memetic algorithm to start with."""
+    found: dict[bytes, Flow] = {}
+    for wanted in sorted({task.limits.compatibility, 0.9, 0.99}):
+        stricter = replace(task, limits=replace(task.limits, compatibility=max(wanted, task.limits.compatibility)))
+        search = search_targets(network.for_task(stricter), budget)
+        best = sorted(search.found.values(), key=lambda flow: (flow.metric, flow.counts.tolist()))[:10]
+        found |= {flow.counts.tobytes(): flow for flow in best}
+    return [network.solution(flow) for flow in found.values()]
 
+
+def least_distortion(task: Task, counts: ArrayLike, network: Network | None = None) -> float:
+    """The least distortion with which swaps can give exactly these counts of vital records in the districts."""
     flow = (network or Network(task)).target(np.asarray(counts, dtype=np.int64))
     if flow is None:
         raise PromiseError("no swaps give these counts: their total or a district's size forbids it")

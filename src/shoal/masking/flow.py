@@ -6,6 +6,7 @@ help; if so the lists grow and the flow is solved again, so the answer is the op
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -107,6 +108,12 @@ class Network:
             raise PromiseError("the swaps do not give the counts of their flow")
         metric = float(self.task.influential.between(swaps[:, 0], swaps[:, 1]).sum())
         return Solution(swaps, counts, metric, self.task.judge(counts, metric))
+
+    def for_task(self, task: Task) -> Network:
+        """The same network for the same file under other limits."""
+        other = copy(self)
+        other.task = task
+        return other
 
     def all_nearest(self, depth: int) -> NearestPartners:
         """A table of nearest partners for every vital record: this network's own if it has them all."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ Ints = NDArray[np.int64]
 
 ALL_PAIRS = 40_000_000  # metrics kept at most; beyond, only the nearest partners are looked up
 NEAREST = 16
+REFINED = 200  # solutions that flow seeding brings to the optimum of their signals
 
 
 @dataclass(frozen=True)
@@ -68,10 +69,12 @@ def mask_by_evolution(
 ) -> Answer:
     """All feasible solutions of the runs' last populations, the least distortion first.
 
-    seeds: solutions that every run starts with (flow seeding).
+    seeds: solutions that every run starts with (flow seeding); in the end the feasible solutions then get the
+    swaps of least distortion for their signals.
     """
     settings = settings or Settings()
-    ground = _Ground(task, settings, network or Network(task), seeds)
+    network = network or Network(task)
+    ground = _Ground(task, settings, network, seeds)
     numbers = np.random.SeedSequence(seed).generate_state(settings.runs).astype(np.int64)
     solutions: dict[tuple[bytes, float], Solution] = {}
     candidates, traces = 0, []
@@ -83,13 +86,37 @@ def mask_by_evolution(
                 solutions.setdefault((solution.counts.tobytes(), round(solution.metric, 9)), solution)
             best = min((s.metric for s in solutions.values() if s.feasible), default=None)
             progress(done + 1, settings.runs, best, "runs")
-    ranked = sorted(solutions.values(), key=lambda s: (s.metric, s.counts.tolist()))
+    ranked = sorted(solutions.values(), key=_rank)
+    feasible = [s for s in ranked if s.feasible]
     return Answer(
-        solutions=[s for s in ranked if s.feasible],
+        solutions=_refined(task, settings, network, feasible) if seeds else feasible,
         candidates=candidates,
         fittest=max(ranked, key=lambda s: s.facts["fitness"]),
         traces=traces,
     )
+
+
+def _refined(task: Task, settings: Settings, network: Network, found: Sequence[Solution]) -> list[Solution]:
+    """The same signals, each once, reached by the swaps of least distortion."""
+    refined: dict[bytes, Solution] = {}
+    for solution in found[:REFINED]:
+        flow = network.target(solution.counts)
+        if flow is not None and solution.counts.tobytes() not in refined:
+            better = network.solution(flow)
+            facts = {"fitness": fitness(task, settings, better)}
+            refined[solution.counts.tobytes()] = replace(better, facts=facts)
+    return sorted(refined.values(), key=_rank)
+
+
+def _rank(solution: Solution) -> tuple[float, list[int]]:
+    return solution.metric, solution.counts.tolist()
+
+
+def fitness(task: Task, settings: Settings, solution: Solution) -> float:
+    """The published fitness of a solution: distortion, compatibility and penalty, each between 0 and 1."""
+    left = max(0.0, 1.0 - solution.metric / task.worst)
+    rows = len(solution.swaps)
+    return left * solution.verdict.compatibility * penalty(rows, penalty_centre(task, settings))
 
 
 def penalty(rows: float, centre: float) -> float:

@@ -49,9 +49,10 @@ class TauTest:
     blind: bool
 
     def hides(self, signal: ArrayLike, positions: Ints) -> NDArray[np.bool_]:
-        """For each position: is its value no outlier, and (where the test was blind) no other than the median?"""
-        values = np.asarray(signal, dtype=np.float64)[positions]
-        plain = ~np.isin(positions, self.positions)
+        """For each position: is its value no outlier's, and (where the test was blind) no other than the median?"""
+        every = np.asarray(signal, dtype=np.float64)
+        values = every[positions]
+        plain = ~np.isin(values, every[self.positions])  # of equal values the test may throw out only some
         return plain & (values == self.median) if self.blind else plain
 
 

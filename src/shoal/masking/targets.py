@@ -124,17 +124,23 @@ def _profiles(search: Search) -> Iterator[Profile]:
     task = search.task
     low, widest = compatible_bounds(task)
     upper = task.outlying[task.restrictions.threshold < task.restrictions.original]
+    lower = np.setdiff1d(task.outlying, upper)
+    goal = task.restrictions.threshold[np.isin(task.outlying, lower)]
+    full = np.maximum(count_at_least(task, lower, goal), low[lower])
     flow: Flow | None = None
-    steps = _heights(task, upper)
-    thin = max(1, int(np.ceil(4 * steps.size / max(search.budget, 32))))
-    for x in steps[::thin]:
+    steps = [(x, share) for share in np.linspace(1.0, 0.0, 7 if lower.size else 1) for x in _heights(task, upper)]
+    thin = max(1, int(np.ceil(4 * len(steps) / max(search.budget, 32))))
+    least = low[lower]
+    for x, share in steps[::thin]:
         high = widest.copy()
+        low = low.copy()
+        low[lower] = np.ceil(least + share * (full - least)).astype(np.int64)
         high[upper] = np.minimum(high[upper], count_at_most(task, upper, x))
         if not _make_compatible(task, low, high):
             continue
         flow = search.solve(low, high, flow)
         if flow is None or flow.metric >= search.ceiling:
-            return
+            continue
         yield Profile(low, high, flow, flow.metric)
         yield from _quantile_profiles(search, flow, low, high, x)
 

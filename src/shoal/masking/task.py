@@ -178,7 +178,8 @@ def masking_task(
     values = signal.values
     if outlying is None:
         test = tau_test(values, limits.alpha, limits.side)
-        outlying = test.positions
+        # Of equal values the test may throw out only some: they are masked together.
+        outlying = np.flatnonzero(np.isin(values, values[test.positions]))
         if outlying.size == 0:
             why = "its pseudo-deviation is 0, so none can be told" if test.blind else "all values are ordinary"
             raise InputError(

@@ -16,9 +16,9 @@ from shoal.data.table import Table
 from shoal.errors import InputError, PromiseError, UsageError, check_choice, unknown
 from shoal.evolve.clock import Clock
 from shoal.evolve.progress import Progress, silent
-from shoal.masking.exact import mask_by_flow
+from shoal.masking.exact import flow_seeds, mask_by_flow
 from shoal.masking.flow import Network
-from shoal.masking.memetic import Settings, mask_by_evolution, penalty, penalty_centre
+from shoal.masking.memetic import Settings, fitness, mask_by_evolution
 from shoal.masking.outliers import tau_test
 from shoal.masking.similarity import Influential, influential
 from shoal.masking.targets import compatible_bounds
@@ -285,7 +285,7 @@ def _answer(
     if method == "flow":
         return mask_by_flow(task, network=network, progress=progress, **options)
     rest = {name: value for name, value in options.items() if name != "flow_seeds"}
-    seeds = mask_by_flow(task, network=network, progress=progress).solutions[:20] if options.get("flow_seeds") else ()
+    seeds = flow_seeds(task, network) if options.get("flow_seeds") else ()
     return mask_by_evolution(
         task, Settings(**rest), seed=seed, seeds=seeds, threads=threads, network=network, progress=progress
     )
@@ -317,8 +317,7 @@ def _facts(
     if bound is None:
         least = network.solve(*compatible_bounds(task))
         bound = 0.0 if least is None else least.metric
-    own = {name: value for name, value in options.items() if name == "centre"}
-    centre = penalty_centre(task, Settings(**own))
+    settings = Settings(centre=options.get("centre"))
     cells = task.influential.attributes * task.district.size
     return {
         "n": int(task.district.size),
@@ -343,7 +342,7 @@ def _facts(
         "feasible_solutions": [
             {
                 "number": i + 1,
-                "fitness": _fitness(task, s, centre),
+                "fitness": fitness(task, settings, s),
                 "metric": s.metric,
                 "compatibility": s.verdict.compatibility,
                 "swaps": len(s.swaps),
@@ -353,11 +352,6 @@ def _facts(
             for i, s in enumerate(answer.solutions[:100])
         ],
     }
-
-
-def _fitness(task: Task, solution: Solution, centre: float) -> float:
-    left = max(0.0, 1.0 - solution.metric / task.worst)
-    return left * solution.verdict.compatibility * penalty(len(solution.swaps), centre)
 
 
 def _numbers(task: Task, counts: Ints) -> list[Any]:

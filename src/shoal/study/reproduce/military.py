@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.masking.exact import mask_by_flow
+from shoal.masking.exact import flow_seeds, mask_by_flow
 from shoal.masking.flow import Network
 from shoal.masking.memetic import Settings, mask_by_evolution
 from shoal.masking.outliers import outliers
@@ -34,8 +34,7 @@ def military(data_folder: Path | None = None, quick: bool = False, seed: int = 0
     plain = _timed(lambda: mask_by_evolution(task, settings, seed=seed, network=network))
     with_tau = _timed(lambda: mask_by_evolution(task, tau, seed=seed, network=network))
     flow = _timed(lambda: mask_by_flow(task, network=network, budget=budget, steps=steps))
-    start = flow.answer.solutions[:20]
-    seeded = _timed(lambda: mask_by_evolution(task, tau, seed=seed, seeds=start, network=network))
+    seeded = _timed(lambda: mask_by_evolution(task, tau, seed=seed, seeds=flow_seeds(task, network), network=network))
     methods = {"memetic, as published": plain, "memetic, tau in the fitness": with_tau}
     methods |= {"memetic, tau and flow seeds": seeded, "flow": flow}
     tables = [published_table(), _method_table(network, methods), _solution_table(task, plain.answer)]
