@@ -234,7 +234,7 @@ class GroupingCost:
         return 100.0 * sse / self.sst if self.sst else 0.0
 
     def _disclosure(self, hits: int) -> float:
-        return 100.0 * hits / self._cells
+        return float(100.0 * hits / self._cells)
 
     def _evaluation(self, grouping: Grouping, linkage: float) -> Evaluation:
         figures = [self._figures[group] if self._caching else self.figures(group) for group in grouping]

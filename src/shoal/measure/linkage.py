@@ -85,7 +85,7 @@ def link_credits(
         )
     ties = np.concatenate(found)
     if strict:
-        return (ties == 1).astype(np.float64)
+        return np.asarray(ties == 1, dtype=np.float64)
     return tie_credits(ties)
 
 
