@@ -85,10 +85,8 @@ def link_credits(
         )
     ties = np.concatenate(found)
     if strict:
-        linked: Floats = (ties == 1).astype(np.float64)
-        return linked
-    credits: Floats = tie_credits(ties)
-    return credits
+        return np.asarray(ties == 1, dtype=np.float64)
+    return tie_credits(ties)
 
 
 def tie_credits(ties: Ints) -> Floats:
