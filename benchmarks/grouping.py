@@ -77,7 +77,8 @@ def dynamic(folder: Path) -> None:
             best = {how: statistics.median(run.population[0][1].fitness for run in runs[how]) for how in runs}
             print(
                 f"{name}, k = {k}: {births[True]:.0f} of {births[False]:.0f} evaluations "
-                f"({100 * (1 - births[True] / births[False]):.0f} % saved), fitness {best[False]:.3f} and {best[True]:.3f}, "
+                f"({100 * (1 - births[True] / births[False]):.0f} % saved), "
+                f"fitness {best[False]:.3f} and {best[True]:.3f}, "
                 f"{len(runs[False][0].best)} groups"
             )
 
