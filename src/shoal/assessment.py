@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.data.reading import as_table
 from shoal.data.table import Table
 from shoal.errors import InputError, unknown
-from shoal.measure.anonymity import class_sizes
+from shoal.measure.anonymity import class_sizes, classes
 from shoal.measure.assessment import Assessment, Figure
+from shoal.measure.diversity import distinct_l, t_closeness
 from shoal.measure.full import Measures, measure_all
 from shoal.measure.linkage import Linkage
 from shoal.measure.loss import information_loss
@@ -23,12 +25,14 @@ def assess(
     protected: Any,
     *,
     quasi: Sequence[str] = (),
+    confidential: Sequence[str] = (),
     convention: str = "sound",
     threads: int | None = None,
     seed: int = 0,
 ) -> Assessment:
     """Loss and risk of `protected` against `original`: same rows, in the same order.
 
+    confidential: the columns whose l and t are measured, where the original does not name them.
     convention: sound, or thesis (as the GOMM thesis measures); seed: of the order in which an intruder learns columns.
     """
     before = as_table(original, quasi=quasi)
@@ -38,8 +42,8 @@ def assess(
             f"the original has {before.rows} rows and the protected file {after.rows}: they must be the same records, "
             "in the same order"
         )
-    columns = before.quasi_columns()
-    for name in columns:
+    columns, hidden = before.quasi_columns(), tuple(confidential) or before.roles.confidential
+    for name in (*columns, *hidden):
         if name not in after.columns:
             raise unknown("column", name, after.columns, InputError)
     numbers, changed = (table.numbers(columns, allow_constant=True) for table in (before, after))
@@ -47,7 +51,26 @@ def assess(
         numbers, changed, convention, weights=before.weights(), threads=threads or os.cpu_count() or 1, seed=seed
     )
     brief = assess_columns(before, after, columns).figures
-    return Assessment([*_full_figures(measured), *(figure for figure in brief if figure.name != "information_loss")])
+    anonymity = [figure for figure in brief if figure.name != "information_loss"]
+    return Assessment([*_full_figures(measured), *anonymity, *_diversity(after, changed, hidden)])
+
+
+def _diversity(after: Table, changed: NDArray[np.float64], hidden: Sequence[str]) -> list[Figure]:
+    """l and t of the worst confidential column; None where no column is confidential."""
+    least: int | None = None
+    farthest: float | None = None
+    alike = classes([np.ascontiguousarray(column) for column in changed.T])
+    for name in hidden:
+        cells = after.raw(name)
+        ordered = cells.dtype != object
+        codes = np.unique(cells if ordered else cells.astype(str), return_inverse=True)[1].reshape(-1)
+        found, distance = distinct_l(alike, codes), t_closeness(alike, codes, "ordered" if ordered else "equal")
+        least = found if least is None else min(least, found)
+        farthest = distance if farthest is None else max(farthest, distance)
+    return [
+        Figure("l", least, "1 and more", "fewest different confidential values in a class"),
+        Figure("t", farthest, "0 to 1", "farthest that a class's confidential values lie from those of all"),
+    ]
 
 
 def _full_figures(found: Measures) -> list[Figure]:
