@@ -17,6 +17,8 @@ from shoal.kernels.losses import entering, leaving, swapping
 
 Indices = NDArray[np.int32]
 
+MOST_STEPS = 50  # of one record in one pass: gains within rounding could go in a circle
+
 
 @inner
 def best_step(loss: Any, g: Groups, near: Indices, i: int, least: float) -> bool:
@@ -53,7 +55,9 @@ def sweep(loss: Any, g: Groups, near: Indices, least: float, first: int, last: i
     """One pass over the records first .. last - 1; gives the number of improvements."""
     gained = 0
     for i in range(first, last):
-        while best_step(loss, g, near, i, least):
+        for _ in range(MOST_STEPS):
+            if not best_step(loss, g, near, i, least):
+                break
             gained += 1
     refresh(loss, g)
     return gained

@@ -26,6 +26,7 @@ from shoal.partition.space import Space, check_start, survey, without_oversized
 Floats = NDArray[np.float64]
 
 ROUNDS = 30  # proposals a record between two looks at the gain
+MOST_PASSES = 200  # a gain within rounding could be made for ever
 FROZEN = 1e-12  # a temperature at which nothing that costs is accepted
 WINDOW = 8192  # records worked on before the next ones: what they touch fits in the processor's cache
 
@@ -67,17 +68,20 @@ def refine(
 def descend(space: Space, g: Groups, seed: int, control: Control) -> None:
     """Take the state down: random moves of all kinds that do not cost, while they pay; then sweeps."""
     word = np.array([seed], dtype=np.uint64)
-    loss = before = np.nan
-    while not before - loss <= 1e-4 * before and not control.stopped:
-        before = loss
+    before = np.inf
+    for _ in range(MOST_PASSES):
         loss = stir(space, g, word, ROUNDS, FROZEN, FROZEN, control)
-    gained = 1
-    while gained > space.n // 1000 and not control.stopped:
+        if control.stopped or not loss < (1 - 1e-4) * before:  # also where the loss is no number
+            break
+        before = loss
+    for _ in range(MOST_PASSES):
         gained = 0
         for first, last in runs(space.n, max(20_000, space.n // 4)):
             gained += sweep(space.loss, g, space.near, space.least, first, last)
             if not control.advance(0.0):
-                break
+                return
+        if gained <= space.n // 1000:
+            break
 
 
 def stir(
