@@ -173,7 +173,7 @@ class _Bound:
                 return
 
     def _improve(self, pool: Pool, control: Control, until: float) -> bool:
-        """Take the best partition of a pool's groups if it is better; says whether it is proved to be the pool's best."""
+        """Take the best partition of a pool's groups if it is better; says whether it is proved the pool's best."""
         pool.add_labels(self.best.labels)
         left = until - time.monotonic() if np.isfinite(until) else None
         solve = partial(Master(pool, self.n).best, self.best.labels, nodes=1_000_000, seconds=left)
