@@ -13,7 +13,7 @@ from odd_records import records, some_weights
 from reference import search as naive
 from shoal.kernels import losses
 from shoal.kernels.anneal import anneal
-from shoal.kernels.groups import empty_groups, load, padded, refresh, start
+from shoal.kernels.groups import empty_groups, load, padded, start
 from shoal.kernels.local_search import sweep
 from shoal.kernels.losses import entering, implement, leaving, replacing, swapping
 from shoal.kernels.squares import Squares
@@ -166,7 +166,6 @@ def test_the_engine_takes_another_loss():
     before = begin(loss, g)
     np.testing.assert_allclose(before, naive.ranges(values, labels))
     assert again(loss, g, survey(values, 3).near, 1e-9, 0, 120) > 0
-    after = numba.njit(refresh.py_func)(loss, g)
-    np.testing.assert_allclose(after, naive.ranges(values, g.label))
-    assert after < before
+    np.testing.assert_allclose(g.summary[g.size > 0, 0].sum(), naive.ranges(values, g.label))
+    assert naive.ranges(values, g.label) < before
     assert np.bincount(g.label)[np.unique(g.label)].min() >= 3

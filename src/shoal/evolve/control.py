@@ -52,10 +52,22 @@ class Control:
 
     def run(self, pieces: Sequence[Callable[[], T]]) -> list[T]:
         """The results of all pieces, in their order; on Ctrl-C the flag goes up and the pieces finish early."""
+        ready = threading.Event()  # no piece starts before Ctrl-C is caught
+
+        def when_ready(piece: Callable[[], T]) -> T:
+            ready.wait()
+            return piece()
+
         with ThreadPoolExecutor(self.threads) as pool:
-            futures = [pool.submit(piece) for piece in pieces]
+            try:
+                futures = [pool.submit(when_ready, piece) for piece in pieces]
+            except BaseException:
+                self.stopped = True
+                ready.set()
+                raise
             while True:
                 try:
+                    ready.set()
                     if not wait(futures, timeout=0.2).not_done:
                         break
                 except KeyboardInterrupt:

@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 MARGIN = 1e-11  # of the sum of absolute duals: far above what rounding can do, far below 1e-9
 NODES = 200_000  # branch and bound nodes a record before its search is cut short
 MOST_COLUMNS = 300_000
-SHARES = (0.1, 0.25, 0.5, 1.0)  # of the gap, in which a group of a better partition must fit
+SHARES = (0.02, 0.1, 0.25, 0.5, 1.0)  # of the gap, in which a group of a better partition must fit
 PULL = 0.6  # weight of the best duals so far in the next prices
 
 
@@ -157,6 +157,7 @@ class _Bound:
         A partition's SSE is the bound plus its groups' reduced costs. One with a costlier group than that is above
         bound + share * gap; so the best of the others is the optimum if it is not.
         """
+        self._improve(self.pool, control, until)
         for share in SHARES:
             if self.duals is None or control.stopped:
                 return
@@ -165,18 +166,23 @@ class _Bound:
             if rows is None:
                 return
             pool = Pool(self.values)
-            pool.add_labels(self.best.labels)
             pool.add(rows)
-            left = until - time.monotonic() if np.isfinite(until) else None
-            solve = partial(Master(pool, self.n).best, self.best.labels, nodes=1_000_000, seconds=left)
-            [(labels, proved)] = control.run([solve])
-            better = KPartition(labels)
-            if better.sse(self.values) < self._sse:
-                self.best, self._sse = better, better.sse(self.values)
-            control.advance(0.0, self._sse, f"best of {len(pool.groups)} groups")
+            proved = self._improve(pool, control, until)
             if proved and self._sse - self.bound <= allowed and not control.stopped:
                 self.optimal = True
                 return
+
+    def _improve(self, pool: Pool, control: Control, until: float) -> bool:
+        """Take the best partition of a pool's groups if it is better; says whether it is proved the pool's best."""
+        pool.add_labels(self.best.labels)
+        left = until - time.monotonic() if np.isfinite(until) else None
+        solve = partial(Master(pool, self.n).best, self.best.labels, nodes=1_000_000, seconds=left)
+        [(labels, proved)] = control.run([solve])
+        better = KPartition(labels)
+        if better.sse(self.values) < self._sse:
+            self.best, self._sse = better, better.sse(self.values)
+        control.advance(0.0, self._sse, f"best of {len(pool.groups)} groups")
+        return proved
 
     def _fitting(self, allowed: float, control: Control) -> list[NDArray[np.int32]] | None:
         """All groups with a reduced cost up to `allowed`; None if they are too many or the search was stopped."""

@@ -47,13 +47,16 @@ def survey(
     values: Floats, k: int, weights: Floats | None = None, *, seed: int = 0, threads: int | None = None
 ) -> Space:
     """Pad the rows, find the neighbours, and take the local scale: the distance to the k-th neighbour."""
-    x = padded(as_rows(values))
+    rows = as_rows(values)
+    x = padded(rows - rows.mean(axis=0))  # a large offset would leave differences to centroids few digits
     w = as_weights(weights, x.shape[0])
     near, far = neighbour_lists(x, max(15, 2 * k + 5), seed=seed, threads=threads or 1)
     scale = w * far[:, min(k, far.shape[1]) - 1]
     mean = float(scale.mean())
     # Among duplicates the scale is nothing; a small share of the mean lets them move at all.
-    return Space(x, w, k, near, np.maximum(scale, 1e-6 * mean), 1e-11 * mean, Squares())
+    # A gain below this is rounding: counting it could go round in circles for ever.
+    least = 1e-11 * mean + 1e-14 * float((w[:, None] * x**2).sum() / x.shape[0]) + 1e-300
+    return Space(x, w, k, near, np.maximum(scale, 1e-6 * mean), least, Squares())
 
 
 def without_oversized(values: Floats, k: int, partition: KPartition, weights: Floats | None = None) -> KPartition:
