@@ -156,7 +156,7 @@ def test_sorting_is_pymoos(n, m, seed, ties):
     fronts = NonDominatedSorting().do(points)
     for rank, front in enumerate(fronts):
         assert set(front) == set(np.flatnonzero(found.rank == rank))
-        if not ties:
+        if not ties and len(front) > 1:  # pymoo gives a front of one point 0, Deb et al. infinity
             theirs = calc_crowding_distance(points[front], filter_out_duplicates=False)
             finite = np.isfinite(found.distance[front])
             assert (finite == np.isfinite(theirs)).all()

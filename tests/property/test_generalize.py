@@ -168,4 +168,4 @@ def test_the_front_can_be_picked_from(tmp_path):
 )
 def test_messages_tell_what_is_wrong(options, message):
     with pytest.raises(UsageError, match=message):
-        generalize(people(), 5, **options)
+        generalize(people(1000), 5, **options)
