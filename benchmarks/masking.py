@@ -59,7 +59,7 @@ def large(records: int = 1_000_000, districts: int = 500) -> None:
         count = {10: 260, 77: 180, 303: 140}.get(d, int(rng.integers(0, 12)))
         vital[rng.choice(rows, min(count, rows.size // 2), replace=False)] = True
     sizes = (80, 12, 2, 9, 60, 6, 6, 12, 90, 60, 7, 1000, 8)
-    codes = np.stack([np.minimum(rng.geometric(3 / k, records), k) for k in sizes], axis=1)
+    codes = np.stack([np.minimum(rng.geometric(min(0.6, 3 / k), records), k) for k in sizes], axis=1)
     values = influential(np.empty((records, 0)), codes)
     task = timed(
         f"task: {records:,} records, {int(vital.sum()):,} vital", lambda: masking_task(district, vital, values)
