@@ -69,10 +69,10 @@ def test_own_groups_by_name_number_and_entry(file, tmp_path):
 def test_the_thesis_convention_refuses_to_write_a_group_smaller_than_k(file, tmp_path):
     out = tmp_path / "out.csv"
     release = group_attributes(
-        str(file), 7, method="all", convention="thesis"
-    )  # 50 records: 7 groups of 7, and one left
-    assert release.facts["smallest_group"] == 1
-    with pytest.raises(PromiseError, match="fewer than k = 7"):
+        str(file), 6, method="all", convention="thesis"
+    )  # 50 records: 8 groups, two records left
+    assert release.facts["smallest_group"] == 2
+    with pytest.raises(PromiseError, match="fewer than k = 6"):
         release.save(out)
     assert not out.exists()
 
