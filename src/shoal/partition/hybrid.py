@@ -32,7 +32,7 @@ def hybrid(
     macro_size: int | None = None,
     macro_split: str = "two-step",
     heuristic: str = "mdav",
-    runs: int = 5,
+    runs: int | None = None,
     population: int = 100,
     crossover_rate: float = 0.3,
     mutation_rate: float = 0.1,
@@ -52,14 +52,15 @@ def hybrid(
 
     In two steps the SSE is never above the heuristic's (the papers' Lemma 1). macro_size: a multiple of k,
     4k unless given. runs: the generations are shared out among so many populations, of which only the first
-    knows the heuristic's groups: it often stays close to them, and the others do better (1: as published).
+    knows the heuristic's groups: in a small macro-group it often stays close to them, and the others do better.
+    5 up to 20 records and 1, as published, above, unless given.
     The other options are those of `genetic`, for each macro-group.
     Ctrl-C ends the run with the best so far.
     """
     values = as_rows(values)
     k = check_k(k, len(values))
     macro_size = _check_macro_size(4 * k if macro_size is None else macro_size, k)
-    if runs < 1:
+    if runs is not None and runs < 1:
         raise UsageError(f"runs must be at least 1, not {runs}")
     split = _SPLIT[check_choice("macro_split", macro_split, SPLITS)]
     check_choice("heuristic", heuristic, HEURISTICS)
@@ -84,14 +85,15 @@ def hybrid(
         first = best = KPartition(start[pieces[piece]])
         evaluations = 0
         total = usual_generations(len(rows)) if generations is None else generations
-        for run in range(runs if len(rows) >= 2 * k else 0):
+        shares = runs or (5 if len(rows) <= 20 else 1)
+        for run in range(shares if len(rows) >= 2 * k else 0):
             if stop.is_set():
                 break
             found = genetic(
                 rows,
                 k,
                 seed=int(np.random.SeedSequence([seed, piece, run]).generate_state(1)[0]),
-                generations=total // runs + (run < total % runs),
+                generations=total // shares + (run < total % shares),
                 start=first if run == 0 else None,
                 progress=heed,
                 **options,
