@@ -254,7 +254,7 @@ def anneal(
                     for g in range(sizes[j]):
                         loss -= lost[j, g] * by_label[j, g]
                 loss += total_broken
-            energy = np.float64(loss / n)
+            energy = float(loss / n)
             energy = max(energy, bias * (top - k) / n) + 0.001 * energy
             if best == np.inf and total_broken <= allowed:
                 best = energy

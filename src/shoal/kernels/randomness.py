@@ -31,7 +31,7 @@ def draw(state: NDArray[np.uint64]) -> np.uint64:
 @inner
 def uniform(state: NDArray[np.uint64]) -> float:
     """A number in [0, 1)."""
-    return np.float64(draw(state) >> _S11) * _UNIT
+    return float(np.float64(draw(state) >> _S11) * _UNIT)
 
 
 @inner

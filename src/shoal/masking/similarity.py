@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +58,7 @@ class Influential:
 
 def influential(
     ordinal: Floats,
-    nominal: NDArray[np.integer],
+    nominal: NDArray[np.integer[Any]],
     ordinal_weights: Floats | None = None,
     nominal_weights: Floats | None = None,
     chi: tuple[float, float] = (0.0, 1.0),
