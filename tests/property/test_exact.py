@@ -37,9 +37,13 @@ def test_never_above_the_heuristics(k):
     assert all(least <= m(values, k, weights=weights).sse(values, weights) * (1 + 1e-12) for m in (md, vmdav, path))
 
 
-def test_too_many_records_are_refused_with_the_ways_out():
-    with pytest.raises(UsageError, match=r"at most 20 records, not 21.*mdav.*path.*univariate"):
-        exact(np.zeros((MOST_BY_SUBSETS + 1, 2)), 3)
+def test_beyond_twenty_records_the_optimum_is_proved_and_weights_are_refused():
+    values = np.random.default_rng(0).normal(size=(24, 2))
+    found = exact(values, 3)
+    assert found.facts["proved"] and found.facts["gap"] == 0
+    assert found.sse(values) <= path(values, 3).sse(values)
+    with pytest.raises(UsageError, match="weights for at most 20 records, not 24"):
+        exact(values, 3, weights=np.ones(24))
 
 
 def test_underflow_cannot_hide_the_only_partition():
