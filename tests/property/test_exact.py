@@ -11,7 +11,7 @@ from odd_records import records, some_weights
 from reference.exact import least_sse
 from reference.rows import sse
 from shoal.errors import UsageError
-from shoal.partition.exact import MOST_BY_SUBSETS, exact
+from shoal.partition.exact import exact
 from shoal.partition.md import md
 from shoal.partition.path import path
 from shoal.partition.vmdav import vmdav
