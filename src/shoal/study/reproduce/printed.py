@@ -1,5 +1,5 @@
 """Figures as printed in Solanas et al. 2006 ("Multivariate microaggregation based genetic algorithms") and 2008
-("A genetic approach to statistical disclosure control"). None stands for what a table leaves out.
+("Privacy protection with genetic algorithms"). None stands for what a table leaves out.
 """
 
 from __future__ import annotations
