@@ -7,10 +7,12 @@ stands in its signature: `weights` if it can honour them, `seed` if it draws ran
 
 from __future__ import annotations
 
+import ast
 import importlib
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,10 +44,14 @@ class Method:
         function: Callable[..., KPartition] = getattr(module, self.name)
         return function
 
-    @property
+    @cached_property
     def parameters(self) -> tuple[str, ...]:
-        signature = inspect.signature(self.function)
-        return tuple(p.name for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY)
+        """Its keyword-only parameters, read from the source: an import would compile kernels to word a message."""
+        source = (Path(__file__).parent / f"{self.name}.py").read_text(encoding="utf-8")
+        for node in ast.parse(source).body:
+            if isinstance(node, ast.FunctionDef) and node.name == self.name:
+                return tuple(argument.arg for argument in node.args.kwonlyargs)
+        raise AttributeError(f"there is no function {self.name} in its module")
 
     @property
     def options(self) -> tuple[str, ...]:

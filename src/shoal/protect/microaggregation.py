@@ -56,6 +56,7 @@ def microaggregate(
     """
     chosen = method_named(method)
     chosen.check_options(options)
+    _ = chosen.function  # compiled or loaded now, before the clock starts
     check_choice("aggregate", aggregate, AGGREGATES)
     table = as_table(data, quasi=quasi)
     columns = table.quasi_columns()
