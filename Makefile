@@ -35,8 +35,8 @@ lint: $(VENV)/.test
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-bench: $(VENV)/.test ## figures of the README and the docs; takes minutes
-	$(BIN)/python benchmarks/run.py
+bench: $(VENV)/.test ## figures of the docs; all take hours, ONLY="mdav classical" some of them
+	$(BIN)/python benchmarks/run.py $(ONLY)
 
 docs: $(VENV)/.docs ## the site, in site/
 	$(BIN)/python docs/make_commands.py

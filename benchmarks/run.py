@@ -1,4 +1,7 @@
-"""`make bench`: every benchmark, one after the other; each is also a script of its own."""
+"""`make bench`: every benchmark, one after the other, which takes hours; `make bench ONLY="mdav classical"` some of them.
+
+Each is also a script of its own, with options that its first lines tell.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,24 @@ import subprocess
 import sys
 from pathlib import Path
 
+FIRST = ("mdav", "classical")  # short, and what the others build on
+
+
+def scripts(names: list[str]) -> list[Path]:
+    """The named benchmarks, or all of them."""
+    found = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.py")) if path.name != "run.py"}
+    unknown = [name for name in names if name not in found]
+    if unknown:
+        sys.exit(f"there is no benchmark {unknown[0]!r}; there are: {', '.join(found)}")
+    order = names or [*FIRST, *(name for name in found if name not in FIRST)]
+    return [found[name] for name in order]
+
+
 if __name__ == "__main__":
-    for script in sorted(Path(__file__).parent.glob("*.py")):
-        if script.name != "run.py":
-            print(f"\n== {script.stem} ==", flush=True)
-            subprocess.run([sys.executable, str(script), *sys.argv[1:]], check=True)
+    failed = []
+    for script in scripts(sys.argv[1:]):
+        print(f"\n== {script.stem} ==", flush=True)
+        if subprocess.run([sys.executable, str(script)], check=False).returncode:
+            failed.append(script.stem)
+    if failed:
+        sys.exit(f"failed: {', '.join(failed)}")
