@@ -1,4 +1,4 @@
-"""`make bench`: every benchmark, one after the other, which takes hours; `make bench ONLY="mdav classical"` some of them.
+"""`make bench`: every benchmark, one after the other (hours); `make bench ONLY="mdav classical"`: some of them.
 
 Each is also a script of its own, with options that its first lines tell.
 """
