@@ -25,12 +25,12 @@ from shoal.evolve.control import Control
 from shoal.evolve.progress import Progress
 from shoal.kernels.groups import padded
 from shoal.kernels.trees import cut
-from shoal.partition.chains import COLD, random_word
-from shoal.partition.effort import EFFORTS, proposals
+from shoal.partition.chains import HOT, cold, random_word
+from shoal.partition.effort import EFFORTS
 from shoal.partition.inputs import as_rows, as_weights
 from shoal.partition.mdav import mdav
 from shoal.partition.partition import KPartition, total_squares
-from shoal.partition.refine import descend, stir
+from shoal.partition.refine import settle, stir
 from shoal.partition.space import survey
 
 Floats = NDArray[np.float64]
@@ -39,7 +39,7 @@ Indices = NDArray[np.int32]
 BLOCK = 10_000  # records that MDAV takes at once
 LEAF = 64  # records of the tree's leaves, which set the order
 LEVELS = 8  # sweeps over the file, each at its own temperatures
-HOT = 0.15  # few proposals a record cannot mend what a higher temperature breaks
+PROPOSALS = {"quick": 60, "standard": 350, "thorough": 3000}  # a record
 
 
 def blocks(
@@ -59,7 +59,7 @@ def blocks(
     n = len(values)
     check_choice("effort", effort, EFFORTS)
     check_k(k, n)
-    work = proposals(n, effort)
+    work = PROPOSALS[effort] * n
     sst = total_squares(values, weights)
     unit = 100.0 / sst if sst > 0 else 1.0
     control = Control(threads=threads, progress=progress, total=work, seconds=seconds, unit=unit)
@@ -73,16 +73,16 @@ def blocks(
     clock, before = time.process_time(), loss
     word = np.array([random_word(seed, 1)], dtype=np.uint64)
     kept = labels.astype(np.int32)
-    steps = HOT * (COLD / HOT) ** (np.arange(LEVELS + 1) / LEVELS)
-    for hot, cold in pairwise(steps):
+    steps = HOT * (cold(k) / HOT) ** (np.arange(LEVELS + 1) / LEVELS)
+    for high, low in pairwise(steps):
         if not control.stopped:
-            [loss] = control.run([partial(stir, space, g, word, work / n / LEVELS, hot, cold, control, "annealing")])
+            [loss] = control.run([partial(stir, space, g, word, work / n / LEVELS, high, low, control, "annealing")])
     if control.stopped:
         loss = space.state(g.label)[1]
     stages.append(_stage(f"annealing, {work // n} proposals a record", before, loss, clock))
     clock, between = time.process_time(), loss
     if not control.stopped:
-        control.run([partial(descend, space, g, seed, control)])
+        control.run([partial(settle, space, g, control, n // 50)])
         loss = space.state(g.label)[1]
         stages.append(_stage("local search", between, loss, clock))
     facts: dict[str, Any] = {"stages": stages, "effort": effort}

@@ -22,13 +22,13 @@ from shoal.partition.space import Space
 Indices = NDArray[np.int32]
 
 STEP = threading.Lock()  # a chain steps and a checkpoint is taken one at a time
-HOT, COLD = 0.25, 0.04  # in units of each record's own scale; tried on data of many kinds, not taken from one file
+HOT = 0.25  # in units of each record's own scale; tried on data of many kinds, not taken from one file
 PIECE = 1_000_000  # proposals between two looks at the clock: about 0.2 s
 
 
 @dataclass
 class Chain:
-    """A partition being annealed from `hot` to COLD over `proposals`, and the groups it passed through late."""
+    """A partition being annealed from `hot` to cold over `proposals`, and the groups it passed through late."""
 
     labels: Indices
     word: int
@@ -38,6 +38,11 @@ class Chain:
     loss: float = np.inf
     finished: bool = False
     seen: list[Indices] = field(default_factory=list)
+
+
+def cold(k: int) -> float:
+    """Where cooling ends: large groups freeze at higher temperatures, as their centroids move less."""
+    return 0.017 * float(np.sqrt(k))
 
 
 def random_word(seed: int, *place: int) -> int:
@@ -67,8 +72,9 @@ def anneal_chain(
     while chain.done < chain.proposals and go_on:
         g, _ = space.state(chain.labels)
         piece = min(PIECE, chain.proposals - chain.done)
-        hot, cold = (chain.hot * (COLD / chain.hot) ** (s / chain.proposals) for s in (chain.done, chain.done + piece))
-        loss = float(anneal_kernel(space.loss, g, space.near, space.heat, word, piece, hot, cold, 0, space.n))
+        steps = np.array([chain.done, chain.done + piece]) / chain.proposals
+        high, low = chain.hot * (cold(space.k) / chain.hot) ** steps
+        loss = float(anneal_kernel(space.loss, g, space.near, space.heat, word, piece, high, low, 0, space.n))
         with STEP:
             chain.labels, chain.word, chain.done, chain.loss = g.label, int(word[0]), chain.done + piece, loss
             if chain.done > 0.8 * chain.proposals:

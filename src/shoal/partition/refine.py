@@ -74,13 +74,18 @@ def descend(space: Space, g: Groups, seed: int, control: Control) -> None:
         if control.stopped or not loss < (1 - 1e-4) * before:  # also where the loss is no number
             break
         before = loss
+    settle(space, g, control, space.n // 1000)
+
+
+def settle(space: Space, g: Groups, control: Control, few: int) -> None:
+    """Sweep until so few records gain."""
     for _ in range(MOST_PASSES):
         gained = 0
         for first, last in runs(space.n, max(20_000, space.n // 4)):
             gained += sweep(space.loss, g, space.near, space.least, first, last)
             if not control.advance(0.0):
                 return
-        if gained <= space.n // 1000:
+        if gained <= few:
             break
 
 
