@@ -27,7 +27,7 @@ Ints = NDArray[np.int64]
 
 HOT, WARM, COLD = 0.012, 0.004, 0.0005  # temperatures, as a share of all detail
 LADDER = (1.5, 2, 3, 5, 10, 20, 50)  # the higher k whose cost the front shows, as multiples of k
-EFFORTS = {"quick": 2, "standard": 8, "thorough": 40}  # rounds at the asked k
+EFFORTS = {"quick": 2, "standard": 10, "thorough": 60}  # rounds at the asked k, half as many where values are free
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,14 @@ class Budget:
 
 
 def budget_of(problem: Problem, effort: str = "standard") -> Budget:
-    """A budget that counts work: each round touches every tuple thousands of times, up to a limit."""
-    work = min(max(9000.0 * problem.counts.size, 2e6), 1.2e8 if any(problem.free) else 6e7)
-    return Budget(EFFORTS[effort], work, 20_000)
+    """A budget that counts work: each round touches every tuple thousands of times, up to a limit.
+
+    Free values make a larger space: fewer and longer rounds, as one long annealing beats two short ones there.
+    """
+    free = any(problem.free)
+    work = max(15_000.0 * problem.counts.size, 2e6)
+    rounds = max(EFFORTS[effort] // 2, 2) if free else EFFORTS[effort]
+    return Budget(rounds, min(work, 2e8 if free else 6e7), 20_000)
 
 
 def search(problem: Problem, *, seed: int = 0, effort: str = "standard", progress: Progress = silent) -> Front:
@@ -90,7 +95,7 @@ def _ladder(table: _Annealing, start: Point, budget: Budget, seeds: list[int]) -
         k = int(np.ceil(factor * start.k))
         if k > table.problem.n // 2:
             break
-        point = table.round(labels, k, budget.work / 4, HOT, seed)
+        point = table.round(labels, k, budget.work / 8, HOT, seed)
         found.append(point)
         labels = point.labels
     return found
