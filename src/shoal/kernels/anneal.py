@@ -18,7 +18,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.kernels.compiling import inner, kernel
+from shoal.kernels.compiling import bare, inlined, kernel
 from shoal.kernels.groups import GROUPS, SQUARES, Groups, refresh, transfer
 from shoal.kernels.losses import entering, leaving, replacing, swapping
 from shoal.kernels.moves import create, dissolve, empty_log, resplit, take_back
@@ -34,7 +34,7 @@ _LOW16 = np.uint64(0xFFFF)
 _SHARE = 1.0 / 65536.0
 
 
-@inner
+@inlined
 def accept(delta: float, limit: float, rng: NDArray[np.uint64]) -> bool:
     """The Metropolis rule."""
     if delta <= 0.0:
@@ -42,7 +42,7 @@ def accept(delta: float, limit: float, rng: NDArray[np.uint64]) -> bool:
     return delta < 30.0 * limit and uniform(rng) < math.exp(-delta / limit)
 
 
-@inner
+@bare
 def rotate(loss: Any, g: Groups, near: Indices, i: int, b: int, limit: float, rng: NDArray[np.uint64]) -> None:
     """Propose: i to b, a member of b to a third group c, and a member of c to i's group (none if c has room)."""
     x, w, summary, mass, member, size = g.x, g.w, g.summary, g.mass, g.member, g.size

@@ -12,7 +12,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.kernels.compiling import inner, kernel
+from shoal.kernels.compiling import bare, inner, kernel
 from shoal.kernels.losses import note_entering, note_leaving, summarize
 from shoal.kernels.squares import Squares
 
@@ -66,7 +66,7 @@ GROUPS = numba.typeof(_sample)
 SQUARES = numba.typeof(Squares())
 
 
-@inner
+@bare
 def transfer(loss: Any, g: Groups, i: int, b: int) -> None:
     """Move record i to group b. An empty b must be the next vacant number; a group left empty becomes it."""
     x, w, summary, mass, member, size = g.x, g.w, g.summary, g.mass, g.member, g.size
@@ -91,7 +91,7 @@ def transfer(loss: Any, g: Groups, i: int, b: int) -> None:
     label[i] = b
 
 
-@inner
+@bare
 def next_vacant(g: Groups) -> int:
     """The number that a new group must take."""
     return int(g.vacant[g.vacant[g.vacant.size - 1] - 1])

@@ -11,7 +11,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.kernels.compiling import inner, kernel
+from shoal.kernels.compiling import bare, kernel
 from shoal.kernels.groups import GROUPS, SQUARES, Groups, refresh, transfer
 from shoal.kernels.losses import entering, leaving, swapping
 
@@ -20,7 +20,7 @@ Indices = NDArray[np.int32]
 MOST_STEPS = 50  # of one record in one pass: gains within rounding could go in a circle
 
 
-@inner
+@bare
 def best_step(loss: Any, g: Groups, near: Indices, i: int, least: float) -> bool:
     """Do the best relocation or swap of i if it gains more than `least`."""
     x, w, summary, mass, member, size = g.x, g.w, g.summary, g.mass, g.member, g.size

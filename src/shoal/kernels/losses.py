@@ -23,7 +23,7 @@ from typing import Any
 
 from numba.extending import overload
 
-from shoal.kernels.compiling import FLAGS
+from shoal.kernels.compiling import BARE
 
 
 def leaving(*_: Any) -> float:
@@ -65,7 +65,7 @@ def implement(function: Callable[..., Any], marker: type) -> Callable[[Callable[
         def choose(*args: Any) -> Callable[..., Any] | None:
             return implementation if getattr(args[0], "instance_class", None) is marker else None
 
-        overload(function, jit_options=FLAGS, strict=False)(choose)
+        overload(function, jit_options={**BARE, "forceinline": True}, strict=False)(choose)
         return implementation
 
     return decorate

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.kernels.compiling import inner
+from shoal.kernels.compiling import bare, inner
 from shoal.kernels.groups import Groups, next_vacant, transfer
 from shoal.kernels.losses import apart, entering, leaving, swapping
 from shoal.kernels.randomness import below
@@ -27,7 +27,7 @@ def empty_log(k: int) -> Indices:
     return np.zeros(32 * k + 1, dtype=np.int32)
 
 
-@inner
+@bare
 def shift(loss: Any, g: Groups, i: int, b: int, log: Indices) -> float:
     """Move i to group b and write it down; gives the change of the loss."""
     x, w, summary, mass, member, size = g.x, g.w, g.summary, g.mass, g.member, g.size
@@ -42,7 +42,7 @@ def shift(loss: Any, g: Groups, i: int, b: int, log: Indices) -> float:
     return delta
 
 
-@inner
+@bare
 def take_back(loss: Any, g: Groups, log: Indices) -> None:
     """Undo the transfers in the log, the last first."""
     for s in range(log[log.size - 1] - 1, -1, -1):
@@ -50,7 +50,7 @@ def take_back(loss: Any, g: Groups, log: Indices) -> None:
     log[log.size - 1] = 0
 
 
-@inner
+@bare
 def create(loss: Any, g: Groups, near: Indices, i: int, log: Indices) -> float:
     """A new group around i from near records of groups that can spare one; infinite if there are too few."""
     label, size, k = g.label, g.size, g.k
@@ -69,7 +69,7 @@ def create(loss: Any, g: Groups, near: Indices, i: int, log: Indices) -> float:
     return delta
 
 
-@inner
+@bare
 def dissolve(loss: Any, g: Groups, near: Indices, a: int, log: Indices) -> float:
     """Every record of group a joins the best near group with room; infinite if one finds none."""
     x, w, summary, mass, member, size = g.x, g.w, g.summary, g.mass, g.member, g.size
@@ -93,7 +93,7 @@ def dissolve(loss: Any, g: Groups, near: Indices, a: int, log: Indices) -> float
     return delta
 
 
-@inner
+@bare
 def line_up(loss: Any, g: Groups, a: int, b: int, rng: NDArray[np.uint64], pool: Indices, lean: Floats) -> int:
     """The records of two groups along the line between two far ones; gives their number."""
     x, member, size = g.x, g.member, g.size
@@ -116,7 +116,7 @@ def line_up(loss: Any, g: Groups, a: int, b: int, rng: NDArray[np.uint64], pool:
     return int(total)
 
 
-@inner
+@bare
 def resplit(
     loss: Any, g: Groups, a: int, b: int, rng: NDArray[np.uint64], log: Indices, pool: Indices, lean: Floats
 ) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.kernels.compiling import inner
+from shoal.kernels.compiling import inlined
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -18,7 +18,7 @@ _S11, _S27, _S30, _S31, _S32 = np.uint64(11), np.uint64(27), np.uint64(30), np.u
 _UNIT = 1.0 / 9007199254740992.0  # 2 ** -53
 
 
-@inner
+@inlined
 def draw(state: NDArray[np.uint64]) -> np.uint64:
     """The next 64 random bits."""
     state[0] += _GOLDEN
@@ -28,13 +28,13 @@ def draw(state: NDArray[np.uint64]) -> np.uint64:
     return np.uint64(z ^ (z >> _S31))
 
 
-@inner
+@inlined
 def uniform(state: NDArray[np.uint64]) -> float:
     """A number in [0, 1)."""
     return float(np.float64(draw(state) >> _S11) * _UNIT)
 
 
-@inner
+@inlined
 def below(state: NDArray[np.uint64], bound: int) -> int:
     """A whole number in 0 .. bound - 1, for a bound far below 2 ** 32."""
     return int(np.int64(((draw(state) >> _S32) * np.uint64(bound)) >> _S32))

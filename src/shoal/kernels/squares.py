@@ -5,10 +5,11 @@ sums of squares, so that large offsets cannot eat the digits. With W the mass of
 
     x leaves        - w W / (W - w) |x - c|^2
     x enters        + w W / (W + w) |x - c|^2
-    y for x, same w   w (|y - c|^2 - |x - c|^2) - w^2 |x - y|^2 / W
+    y for x, same w   w sum d (2 (x - c) + (1 - w / W) d), d = y - x
 
-Sums run in four lanes, in a fixed order, so that the compiler may use vector registers
-without being allowed to change an answer.
+Sums run in four lanes, in a fixed order and one sum a loop, so that the compiler may use vector
+registers without being allowed to change an answer. Rows are indexed by unsigned numbers: a
+signed one could be negative, and the check costs a third of these short loops' time.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.kernels.compiling import inner
+from shoal.kernels.compiling import inlined
 from shoal.kernels.losses import (
     apart,
     entering,
@@ -43,9 +44,10 @@ class Squares(NamedTuple):
     power: int = 2
 
 
-@inner
+@inlined
 def squared(x: Rows, i: int, y: Rows, j: int) -> float:
     """|x[i] - y[j]|^2, rows padded to a multiple of four."""
+    i, j = np.uint64(i), np.uint64(j)
     s0 = s1 = s2 = s3 = 0.0
     for c in range(0, x.shape[1], 4):
         d0 = x[i, c] - y[j, c]
@@ -86,23 +88,9 @@ def _entering(
 def _replacing(
     loss: Squares, x: Rows, w: Vector, summary: Rows, mass: Vector, member: Table, size: Column, a: int, i: int, j: int
 ) -> float:
-    p0 = p1 = q0 = q1 = r0 = r1 = 0.0
-    for c in range(0, x.shape[1], 2):
-        u0 = x[i, c] - summary[a, c]
-        u1 = x[i, c + 1] - summary[a, c + 1]
-        v0 = x[j, c] - summary[a, c]
-        v1 = x[j, c + 1] - summary[a, c + 1]
-        d0 = u0 - v0
-        d1 = u1 - v1
-        p0 += u0 * u0
-        p1 += u1 * u1
-        q0 += v0 * v0
-        q1 += v1 * v1
-        r0 += d0 * d0
-        r1 += d1 * d1
-    own, other, between = p0 + p1, q0 + q1, r0 + r1
     if w[i] == w[j]:
-        return float(w[i] * (other - own) - w[i] * w[i] * between / mass[a])
+        return w[i] * _exchange(x, i, j, x, i, summary, a, 1.0 - w[i] / mass[a])
+    own, other, between = squared(x, i, summary, a), squared(x, j, summary, a), squared(x, i, x, j)
     rest = mass[a] - w[i]
     # |x_j - c'|^2 for the centroid c' of the others, by the rule of cosines.
     lean = w[i] / rest
@@ -128,22 +116,24 @@ def _swapping(
         return replacing(loss, x, w, summary, mass, member, size, a, i, j) + replacing(
             loss, x, w, summary, mass, member, size, b, j, i
         )
-    p0 = p1 = p2 = p3 = q0 = q1 = q2 = q3 = 0.0
+    return w[i] * _exchange(x, i, j, summary, b, summary, a, -w[i] * (mass[a] + mass[b]) / (mass[a] * mass[b]))
+
+
+@inlined
+def _exchange(x: Rows, i: int, j: int, y: Rows, p: int, z: Rows, q: int, factor: float) -> float:
+    """The sum of d (2 (y[p] - z[q]) + factor d) for d = x[j] - x[i]."""
+    i, j, p, q = np.uint64(i), np.uint64(j), np.uint64(p), np.uint64(q)
+    s0 = s1 = s2 = s3 = 0.0
     for c in range(0, x.shape[1], 4):
         d0 = x[j, c] - x[i, c]
         d1 = x[j, c + 1] - x[i, c + 1]
         d2 = x[j, c + 2] - x[i, c + 2]
         d3 = x[j, c + 3] - x[i, c + 3]
-        p0 += d0 * (summary[a, c] - summary[b, c])
-        p1 += d1 * (summary[a, c + 1] - summary[b, c + 1])
-        p2 += d2 * (summary[a, c + 2] - summary[b, c + 2])
-        p3 += d3 * (summary[a, c + 3] - summary[b, c + 3])
-        q0 += d0 * d0
-        q1 += d1 * d1
-        q2 += d2 * d2
-        q3 += d3 * d3
-    across, between = (p0 + p1) + (p2 + p3), (q0 + q1) + (q2 + q3)
-    return float(-w[i] * (2.0 * across + w[i] * between * (1.0 / mass[a] + 1.0 / mass[b])))
+        s0 += d0 * (2.0 * (y[p, c] - z[q, c]) + factor * d0)
+        s1 += d1 * (2.0 * (y[p, c + 1] - z[q, c + 1]) + factor * d1)
+        s2 += d2 * (2.0 * (y[p, c + 2] - z[q, c + 2]) + factor * d2)
+        s3 += d3 * (2.0 * (y[p, c + 3] - z[q, c + 3]) + factor * d3)
+    return (s0 + s1) + (s2 + s3)
 
 
 @implement(summarize, Squares)
@@ -186,7 +176,8 @@ def _note_entering(
 ) -> None:
     if size[b] == 0:
         mass[b] = w[i]
-        summary[b, :] = x[i, :]
+        for c in range(x.shape[1]):
+            summary[b, c] = x[i, c]
         return
     mass[b] += w[i]
     share = w[i] / mass[b]

@@ -27,7 +27,7 @@ from shoal.partition.checkpoint import Checkpoint
 from shoal.partition.effort import EFFORTS, proposals
 from shoal.partition.mdav import mdav
 from shoal.partition.partition import KPartition, by_first_record, total_squares
-from shoal.partition.set_partition import Master, Pool
+from shoal.partition.set_partition import Pool, recombine
 from shoal.partition.space import Space, survey, without_oversized
 
 Floats = NDArray[np.float64]
@@ -41,7 +41,6 @@ PLANS = {
     False: {"quick": (1, 0.7, 1, 1), "standard": (2, 0.7, 2, 2), "thorough": (4, 0.7, 6, 2)},
 }
 WARM = 0.1  # where a child's temperature starts, in units of the local scale
-NODES = 100  # of the integer programme's search
 MOST_COLUMNS = 60_000
 
 
@@ -162,9 +161,7 @@ class _Run:
         clock, before = time.process_time(), min(self.losses)
         if len(self.pool.groups) >= MOST_COLUMNS:
             return
-        self.pool.add_labels(self.best)
-        master = Master(self.pool, self.space.n)
-        [(labels, _)] = self.control.run([lambda: master.best(self.best, nodes=NODES, seconds=60.0)])
+        [labels] = self.control.run([lambda: recombine(self.pool, self.best, self.space.n)])
         self.admit(labels.astype(np.int32))
         self.note(
             f"set partitioning of {len(self.pool.groups)} groups", before, min(self.losses), time.process_time() - clock
