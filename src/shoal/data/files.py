@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import hashlib
 import os
 import re
 import stat
 import uuid
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,9 @@ def read_file(
         source = FileSource(path, form.name, _without_index(_read_columns(path, form), path))
     if source.frame.height == 0:
         raise InputError(f"the file {path} has no rows, only the columns {', '.join(source.frame.columns)}")
-    return source.frame, source
+    given = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal}
+    asked = {option: value for option, value in given.items() if value is not None}
+    return source.frame, replace(source, sha256=checksum(path), asked=asked)
 
 
 def write_file(frame: Any, path: str | os.PathLike[str], source: FileSource | None = None) -> None:
@@ -153,6 +156,12 @@ def atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
         raise
     _flush_folder(target.parent)
+
+
+def checksum(path: str | os.PathLike[str]) -> str:
+    """The SHA-256 of a file's bytes."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def format_of(path: Path) -> Format:
