@@ -26,6 +26,8 @@ Parameters = Mapping[str, inspect.Parameter]
 Steps = Mapping[str, Callable[[Mapping[str, Any]], Parameters]]
 Place = tuple[str | int, ...]
 
+NEWLINE = "\n"  # the only one that TOML counts as such
+
 
 class Part(BaseModel):
     """A table of a recipe: what it does not know it refuses."""
@@ -120,7 +122,8 @@ def parse_recipe(text: str, steps: Steps, source: Path) -> Recipe:
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{source} is no TOML: {error}. Text is put in quotes, and a list in [ ]") from None
+        told = str(error).replace("at end of document", f"at line {len(text.rstrip().split(NEWLINE))}, the end")
+        raise InputError(f"{source} is no TOML: {told}. Text is put in quotes, and a list in [ ]") from None
     try:
         recipe = Recipe.model_validate_json(_json(tables))
     except ValidationError as error:
@@ -142,11 +145,12 @@ def line_of(text: str, place: Place) -> int | None:
 
     The place is in the text from the first line on at which what stands above it, read as TOML, holds it.
     """
+    lines = text.split(NEWLINE)
     while place:
         before = 0  # the last line at which the text above could be read
-        for number in range(1, len(text.splitlines()) + 1):
+        for number in range(1, len(lines) + 1):
             try:
-                tables = tomllib.loads("\n".join(text.splitlines()[:number]))
+                tables = tomllib.loads(NEWLINE.join(lines[:number]))
             except tomllib.TOMLDecodeError:
                 continue
             if _holds(tables, place):

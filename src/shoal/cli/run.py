@@ -87,3 +87,5 @@ def show(release: Release, names: list[str]) -> None:
         getattr(importlib.import_module(f"shoal.cli.{module}"), function)(step)
     if len(steps) > 1:
         print_assessment(release.assessment)
+        alike = release.facts["joint_k"]
+        click.echo(f"Over all protected columns together, at least {alike} record{'s'[: alike > 1]} look alike.")

@@ -39,11 +39,11 @@ class ComposedRelease(Release):
             try:
                 step.verify()
             except (ShoalError, IndexError) as error:
-                later = number < len(self.steps)
-                why = f": a later step changed it ({error}). Let the steps have different columns" if later else ""
+                why = str(error).removesuffix("; nothing is written")
+                way = ". A later step changed it: let the steps have different columns" * (number < len(self.steps))
                 raise PromiseError(
                     f"what step {number} ({name}) promised of {', '.join(step.changed)} does not hold in the final "
-                    f"table{why or f': {error}'}; nothing is written"
+                    f"table: {why}{way}; nothing is written"
                 ) from None
 
     @cached_property
