@@ -30,11 +30,8 @@ class Candidate:
 
     def command(self, k: int) -> str:
         """How it is called on the command line, the file and its columns apart."""
-        told = [f"--{n} {v}" for n, v in self.arguments.items() if n != "cuts"]
-        cuts = [
-            f"--cuts {c}={','.join(f'{p:g}' for p in points)}" for c, points in self.arguments.get("cuts", {}).items()
-        ]
-        return " ".join(["shoal", self.do, "FILE", "-k", str(k), *told, *cuts])
+        told = [f"--{name} {'…' if name == 'cuts' else value}" for name, value in self.arguments.items()]
+        return " ".join(["shoal", self.do, "FILE", "-k", str(k), *told])
 
 
 @dataclass(frozen=True)

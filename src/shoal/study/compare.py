@@ -30,7 +30,6 @@ from shoal.protect.generalize import generalize
 from shoal.protect.grouping import group_attributes
 from shoal.protect.microaggregation import cores, microaggregate
 from shoal.release import Release
-from shoal.report.page import AFTER, BEFORE
 from shoal.study.candidates import Candidate, LeftOut, candidates
 from shoal.study.reproduce.result import Result
 
@@ -42,6 +41,7 @@ FUNCTIONS: dict[str, Callable[..., Release]] = {
     "generalize": generalize,
 }
 
+ON_FRONT, BEATEN = "#0b7285", "#8a94a6"  # colours of the map
 # The measures' names where a table has little room.
 SHORT = {
     "information_loss": "loss %",
@@ -61,6 +61,7 @@ class Run:
 
     name: str
     command: str
+    arguments: dict[str, Any]
     loss: float
     risk: float
     score: float
@@ -145,7 +146,7 @@ class Comparison:
                 {"title": "What was run", "columns": ["method", "command"], "rows": commands, "note": ""},
                 {"title": "Left out", "columns": ["method", "why"], "rows": left, "note": ""},
             ],
-            {"Risk-utility map: loss against risk": risk_utility_map(self)},
+            risk_utility_maps(self),
         )
         return result.write_page(check_place(path))
 
@@ -196,28 +197,49 @@ def compare(
     return Comparison(table.rows, len(columns), k, _with_front(runs), tuple(left_out), stopped)
 
 
-def risk_utility_map(comparison: Comparison) -> Any:
-    """Loss against risk, a point a method; those that no other beats in both are joined."""
+def risk_utility_maps(comparison: Comparison) -> dict[str, Any]:
+    """Loss against risk, a point a method; where some lie far out, the others close up as well."""
+    runs = comparison.runs
+    least = min([run.loss for run in runs if run.keeps_k], default=0.0)
+    near = [run for run in runs if least / 2 <= run.loss <= 2 * least]
+    if len(near) < 3 or len(near) == len(runs):
+        return {"Risk-utility map": _map(runs, runs)}
+    far = [run for run in runs if run not in near]
+    return {"Risk-utility map": _map(runs, far), "Risk-utility map, the crowd close up": _map(near, near)}
+
+
+def _map(runs: Sequence[Run], named: Sequence[Run]) -> Any:
     figure = go.Figure()
-    front = sorted(comparison.front, key=lambda run: run.loss)
-    rest = [run for run in comparison.runs if not run.on_front]
-    for runs, label, color, mode in (
-        (front, "no other is better in both", AFTER, "lines+markers+text"),
-        (rest, "beaten in both by another", BEFORE, "markers+text"),
-    ):
+    names: dict[tuple[float, float], list[str]] = {}  # methods that found the same share a point
+    for run in runs:
+        names.setdefault((round(run.loss, 6), round(run.risk, 6)), []).append(run.name)
+    for on_front, label, color in ((True, "no other is better in both", ON_FRONT), (False, "beaten in both", BEATEN)):
+        shown = sorted((run for run in runs if run.on_front == on_front), key=_by_loss)
+        at = {(round(run.loss, 6), round(run.risk, 6)): run in named for run in shown}
         figure.add_scatter(
-            x=[run.loss for run in runs],
-            y=[run.risk for run in runs],
-            text=[run.name for run in runs],
-            textposition="top center",
-            mode=mode,
+            x=[loss for loss, _ in at],
+            y=[risk for _, risk in at],
+            text=[", ".join(names[point]) if is_named else "" for point, is_named in at.items()],
+            customdata=[", ".join(names[point]) for point in at],
+            textposition="top right" if on_front else "bottom right",
+            mode="lines+markers+text" if on_front else "markers+text",
             line={"shape": "hv", "dash": "dot"},
-            marker={"size": 11 if runs is front else 8, "color": color},
+            marker={"size": 11 if on_front else 8, "color": color, "symbol": "diamond" if on_front else "circle"},
             name=label,
-            hovertemplate="%{text}<br>loss %{x:.2f} %<br>risk %{y:.2f} %<extra></extra>",
+            hovertemplate="%{customdata}<br>loss %{x:.2f} %<br>risk %{y:.2f} %<extra></extra>",
         )
-    figure.update_layout(xaxis_title="loss (%)", yaxis_title="disclosure risk (%)")
+    figure.update_layout(
+        xaxis={"title": "loss (%)", "range": _with_room([run.loss for run in runs], 0.05, 0.25)},
+        yaxis={"title": "disclosure risk (%)", "range": _with_room([run.risk for run in runs], 0.15, 0.2)},
+    )
     return figure
+
+
+def _with_room(values: Sequence[float], below: float, above: float) -> list[float]:
+    """The range of an axis, with room for the points' names."""
+    low, high = min(values), max(values)
+    width = (high - low) or 1.0
+    return [low - below * width, high + above * width]
 
 
 def _part(progress: Progress, number: int, methods: int, name: str) -> Progress:
@@ -261,7 +283,18 @@ def _measured(
         score = (loss + risk) / 2
         measures = {"detail_lost": loss, "class_risk": risk, "score": score}
     smallest, cpu = int(sizes.min()), float(release.facts["cpu_seconds"])
-    return Run(candidate.name, candidate.command(k), loss, risk, score, smallest, smallest >= k, cpu, measures)
+    return Run(
+        candidate.name,
+        candidate.command(k),
+        candidate.arguments,
+        loss,
+        risk,
+        score,
+        smallest,
+        smallest >= k,
+        cpu,
+        measures,
+    )
 
 
 def _as_numbers(release: Release, name: str, before: Floats) -> Floats:
