@@ -112,6 +112,21 @@ def test_every_command_saves_a_recipe_that_repeats_it(people: Path, command: str
         assert name in different or first[name] == again[name], name
 
 
+def test_files_that_hold_the_time_of_their_writing_are_repeated_in_their_values(people: Path) -> None:
+    out, recipe = people.parent / "out.sav", people.parent / "run.toml"
+    asked = ("microaggregate", people, "-k", 4, "--quasi", "age,income", "--identifiers", "name", "--method", "mdav")
+    run(*asked, "-o", out, "--save-recipe", recipe)
+    first = shoal.read(out).frame
+    again = json.loads(run("run", recipe, "--json").stdout)
+    assert again["identical"] is None and shoal.read(out).frame.equals(first)
+
+
+def test_compressed_text_is_repeated_to_the_bit(people: Path) -> None:
+    out, recipe = people.parent / "out.csv.gz", people.parent / "run.toml"
+    run("microaggregate", people, "-k", 4, "--quasi", "age", "--method", "mdav", "-o", out, "--save-recipe", recipe)
+    assert json.loads(run("run", recipe, "--json").stdout)["identical"] is True
+
+
 def test_a_recipe_holds_what_was_asked_and_no_defaults(people: Path) -> None:
     table = shoal.read(people, identifiers="name", quasi=["age", "income"])
     recipe = shoal.microaggregate(table, k=np.int64(4), method="mdav", round=False, threads=2, seed=7).recipe

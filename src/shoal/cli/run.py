@@ -69,12 +69,13 @@ def command(
 
 def _written(recipe: Recipe, target: str) -> dict[str, Any]:
     """The checksum of what was written, and whether it is that of the recipe, if this can be said."""
-    from shoal.data.files import checksum
+    from shoal.data.files import checksum, format_of
 
     found, known = checksum(target), recipe.output
-    same_format = known is not None and Path(known.file).suffix.lower() == Path(target).suffix.lower()
-    expected = known.sha256 if known is not None and same_format else None
-    return {"output_sha256": found, "identical": None if expected is None else found == expected}
+    timed = format_of(Path(target)).family == "labelled"  # SPSS, Stata and SAS files hold the time of writing
+    if known is None or known.sha256 is None or timed or Path(known.file).suffixes != Path(target).suffixes:
+        return {"output_sha256": found, "identical": None}
+    return {"output_sha256": found, "identical": found == known.sha256}
 
 
 def show(release: Release, names: list[str]) -> None:
