@@ -254,7 +254,7 @@ def test_steps_compose_and_every_promise_holds_in_the_written_file(people: Path,
     assert facts["joint_k"] == after.group_by("town", "sex", "age", "income").len()["len"].min()
     assert "nwp of step 1" in page.read_text()
     shown = run("run", recipe).stdout
-    assert f"Over all protected columns together, at least {facts['joint_k']} record" in shown
+    assert f"the smallest class of records that look alike has {facts['joint_k']} record" in shown
     release = shoal.run(recipe)
     assert release.recipe == load_recipe(recipe) and release.checksum == sha256(people)
     assert {point.what for point in release.trace}
@@ -313,7 +313,9 @@ def test_what_goes_wrong_in_a_step_names_the_step(people: Path, tmp_path: Path) 
         'do = "microaggregate"\nquasi = ["age"]\nk = 4',
     ]
     result = run("run", steps_file(tmp_path / "r.toml", *steps), code=2)
-    assert "step 2 (microaggregate): the column 'age' has text where a number is needed" in result.stderr
+    assert (
+        "r.toml, line 9: step 2 (microaggregate): the column 'age' has text where a number is needed" in result.stderr
+    )
 
 
 # -- what is said ----------------------------------------------------------------------------------

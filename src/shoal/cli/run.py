@@ -89,4 +89,7 @@ def show(release: Release, names: list[str]) -> None:
     if len(steps) > 1:
         print_assessment(release.assessment)
         alike = release.facts["joint_k"]
-        click.echo(f"Over all protected columns together, at least {alike} record{'s'[: alike > 1]} look alike.")
+        click.echo(
+            f"Over all protected columns together, the smallest class of records that look alike has {alike} "
+            f"record{'s'[: alike > 1]}: measured, not promised."
+        )

@@ -24,7 +24,7 @@ from shoal.protect.grouping import group_attributes
 from shoal.protect.mask import FLOW_OPTIONS, MEMETIC_OPTIONS, mask_group
 from shoal.protect.microaggregation import microaggregate
 from shoal.protect.recorded import NOT_IN_STEPS
-from shoal.recipe import Parameters, Recipe, Step, read_recipe, versions
+from shoal.recipe import Parameters, Recipe, Step, line_of, read_recipe, versions
 from shoal.release import Release
 
 FUNCTIONS: dict[str, Callable[..., Release]] = {
@@ -46,14 +46,17 @@ def run(
 
     recipe: its file, or the recipe of a release. changed_input: go on if the input is no longer the recipe's.
     """
+    source = None if isinstance(recipe, Recipe) else Path(recipe)
     known = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
-    folder = None if isinstance(recipe, Recipe) else Path(recipe).parent
     table = _input(known, changed_input)
     _compare_versions(known)
     releases: list[Release] = []
-    for step in known.steps:
+    for number, step in enumerate(known.steps):
         current = table if not releases else _next_table(table, releases[-1])
-        releases.append(_done(step, current, known, folder, threads, progress, len(releases) + 1))
+        try:
+            releases.append(_done(step, current, known.seed, source, threads, progress))
+        except ShoalError as error:
+            raise type(error)(f"{_place(source, number)} ({step.do}): {error}") from None
     made = releases[0] if len(releases) == 1 else compose(table, [step.do for step in known.steps], releases)
     made = replace(made, recipe=known, seed=known.seed, versions=versions(), checksum=releases[0].checksum)
     made.verify()
@@ -128,19 +131,19 @@ def _next_table(given: Table, last: Release) -> Table:
     return Table(last.table, given.roles.released(), last.original.source, numbering=last.original.numbering)
 
 
-def _done(
-    step: Step, table: Table, recipe: Recipe, folder: Path | None, threads: int | None, progress: Progress, number: int
-) -> Release:
-    """The release of one step; what goes wrong names the step."""
-    function = FUNCTIONS[step.do]
-    given = step.arguments
-    if folder is not None and "taxonomy" in given:
-        given["taxonomy"] = {c: folder / t if isinstance(t, str) else t for c, t in given["taxonomy"].items()}
+def _done(step: Step, table: Table, seed: int, source: Path | None, threads: int | None, progress: Progress) -> Release:
+    """The release of one step; a taxonomy's file is relative to the recipe's folder."""
+    function, given = FUNCTIONS[step.do], step.arguments
+    if source is not None and "taxonomy" in given:
+        given["taxonomy"] = {c: source.parent / t if isinstance(t, str) else t for c, t in given["taxonomy"].items()}
     if threads is not None and "threads" in inspect.signature(function).parameters:
         given["threads"] = threads
-    try:
-        return function(table, seed=recipe.seed, progress=progress, **given)
-    except ShoalError as error:
-        if len(recipe.steps) == 1:
-            raise
-        raise type(error)(f"step {number} ({step.do}): {error}") from None
+    return function(table, seed=seed, progress=progress, **given)
+
+
+def _place(source: Path | None, number: int) -> str:
+    """Where a step stands, for messages."""
+    if source is None:
+        return f"step {number + 1}"
+    line = line_of(source.read_text(encoding="utf-8"), ("steps", number))
+    return f"{source}, line {line}: step {number + 1}"
