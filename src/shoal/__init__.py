@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from shoal.protect.grouping import group_attributes as group_attributes
     from shoal.protect.mask import mask_group as mask_group
     from shoal.protect.microaggregation import microaggregate as microaggregate
+    from shoal.protect.run import run as run
+    from shoal.recipe import Recipe as Recipe
     from shoal.release import Release as Release
+    from shoal.study.compare import compare as compare
 
 _WHERE = {
     "read": "shoal.data.table",
@@ -30,20 +33,26 @@ _WHERE = {
     "generalize": "shoal.protect.generalize",
     "mask_group": "shoal.protect.mask",
     "assess": "shoal.assessment",
+    "compare": "shoal.study.compare",
+    "run": "shoal.protect.run",
+    "Recipe": "shoal.recipe",
     "Release": "shoal.release",
 }
 _ROOMS = ("data", "partition", "grouping", "generalization", "masking", "measure", "study")
 
 __all__ = [
+    "Recipe",
     "Release",
     "Roles",
     "Table",
     "assess",
+    "compare",
     "generalize",
     "group_attributes",
     "mask_group",
     "microaggregate",
     "read",
+    "run",
 ]
 
 

@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,10 @@ from shoal.errors import PromiseError
 from shoal.measure.anonymity import class_sizes
 from shoal.measure.assessment import Assessment
 
+if TYPE_CHECKING:
+    from shoal.evolve.trace import Point
+    from shoal.recipe import Recipe
+
 
 @dataclass(frozen=True, eq=False)
 class Release:
@@ -30,6 +34,8 @@ class Release:
     table: the protected frame, of the kind that came in.
     changed: the columns that were protected. k: what was promised of them together (None: nothing).
     facts: figures of the run, as the command line prints them. solution: the partition, cuts or swaps.
+    recipe: the run, to be repeated (None if an argument cannot be written as text). checksum: of the input file.
+    trace: what the progress showed.
     """
 
     original: Table
@@ -40,6 +46,11 @@ class Release:
     solution: Any = None
     title: str = "Release"
     extra: dict[str, Any] = field(default_factory=dict)
+    recipe: Recipe | None = None
+    seed: int | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    checksum: str | None = None
+    trace: tuple[Point, ...] = ()
 
     @cached_property
     def protected(self) -> Table:

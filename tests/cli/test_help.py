@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from shoal.cli import COMMANDS, main
 
-HEAVY = ("numba", "polars", "numpy", "scipy", "plotly", "rich", "narwhals")
+HEAVY = ("numba", "polars", "numpy", "scipy", "plotly", "rich", "narwhals", "pydantic")
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -17,6 +17,8 @@ COMMANDS = {
     "group": "Find which columns to microaggregate together, by loss and risk.",
     "generalize": "Replace values by groups of values, so that every class has at least k records.",
     "mask": "Hide where a group of people is concentrated, by swapping districts.",
+    "run": "Repeat the run of a recipe, to the bit.",
+    "compare": "Run the methods that suit the data and show their loss and risk side by side.",
     "assess": "Measure what a protected file lost and what risk is left.",
     "study": "Study how a search behaves under its settings.",
     "reproduce": "Make the papers' tables again, the printed figures beside ours.",

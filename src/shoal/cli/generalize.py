@@ -13,6 +13,7 @@ from shoal.cli.options import (
     print_json,
     progress_bar,
     read_table,
+    recipe_writer,
     say_when_compiling,
 )
 from shoal.errors import UsageError
@@ -57,6 +58,7 @@ def command(
     from shoal.data.files import check_place, check_target
 
     say_when_compiling()
+    save_recipe = recipe_writer(given)
     context = click.get_current_context()
     if applied is not None:
         _refuse_with_apply(context)
@@ -77,6 +79,7 @@ def command(
             release = generalize(table, k or 0, progress=progress, **_arguments(given))
     if output is not None:
         release.save(output)
+    save_recipe(release, output)
     if mapping is not None:
         release.save_mapping(mapping)
     if report is not None:
@@ -84,7 +87,7 @@ def command(
     if as_json:
         print_json(release.facts)
         return
-    _print(release)
+    show(release)
     for target in (output, mapping, report):
         if target is not None:
             click.echo(f"Written: {target}")
@@ -149,7 +152,7 @@ def _number(text: str, option: str) -> float:
         raise UsageError(f"--{option} takes numbers, not {text!r}") from error
 
 
-def _print(release: Any) -> None:
+def show(release: Any) -> None:
     """Figures, groups and front as tables."""
     from shoal.cli.tables import print_assessment, print_table
 

@@ -6,7 +6,15 @@ from typing import Any
 
 import click
 
-from shoal.cli.options import input_options, output_options, print_json, progress_bar, read_table, say_when_compiling
+from shoal.cli.options import (
+    input_options,
+    output_options,
+    print_json,
+    progress_bar,
+    read_table,
+    recipe_writer,
+    say_when_compiling,
+)
 
 
 @click.command("group")
@@ -44,6 +52,7 @@ def command(
     from shoal.protect.grouping import group_attributes
 
     say_when_compiling()
+    save_recipe = recipe_writer(given)
     if output is not None:
         check_target(output, given["file"])
     if report is not None:
@@ -54,12 +63,13 @@ def command(
         release = group_attributes(table, groups=groups, with_front=front, progress=progress, **given)
     if output is not None:
         release.save(output)
+    save_recipe(release, output)
     if report is not None:
         release.report(report)
     if as_json:
         print_json(release.facts)
         return
-    _print(release)
+    show(release)
     for target in (output, report):
         if target is not None:
             click.echo(f"Written: {target}")
@@ -91,7 +101,7 @@ def read_groups(place: str) -> Any:
     return found
 
 
-def _print(release: Any) -> None:
+def show(release: Any) -> None:
     """The groups of columns, what they cost, and what is promised."""
     from shoal.cli.tables import print_table
 

@@ -14,6 +14,7 @@ from shoal.cli.options import (
     print_json,
     progress_bar,
     read_table,
+    recipe_writer,
     say_when_compiling,
 )
 from shoal.errors import UsageError
@@ -90,6 +91,7 @@ def command(output: str | None, report: str | None, swap_file: str | None, as_js
     from shoal.data.files import check_place, check_target
 
     say_when_compiling()
+    save_recipe = recipe_writer(given)
     for name in ("quasi", "weight"):
         if given[name]:
             raise UsageError(f"--{name} has no meaning for masking: leave it out; --influential names the columns used")
@@ -112,6 +114,7 @@ def command(output: str | None, report: str | None, swap_file: str | None, as_js
         release = mask_group(table, progress=progress, **given, **options)
     if output is not None:
         release.save(output)
+    save_recipe(release, output)
     if report is not None:
         release.report(report)
     if swap_file is not None:
@@ -119,7 +122,7 @@ def command(output: str | None, report: str | None, swap_file: str | None, as_js
     if as_json:
         print_json(release.facts)
         return
-    _print(release)
+    show(release)
     for target in (output, report, swap_file):
         if target is not None:
             click.echo(f"Written: {target}")
@@ -162,7 +165,7 @@ def _write_swaps(release: GroupRelease, path: str) -> None:
         writer.writerows(rows)
 
 
-def _print(release: GroupRelease) -> None:
+def show(release: GroupRelease) -> None:
     from shoal.cli.tables import print_table
 
     facts = release.facts

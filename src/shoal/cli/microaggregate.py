@@ -13,6 +13,7 @@ from shoal.cli.options import (
     print_json,
     progress_bar,
     read_table,
+    recipe_writer,
     say_when_compiling,
 )
 
@@ -78,6 +79,7 @@ def command(output: str | None, report: str | None, as_json: bool, **given: Any)
     from shoal.partition.methods import method
 
     say_when_compiling()
+    save_recipe = recipe_writer(given)
     own = {name: given.pop(name) for name in (option.name or "" for option in METHOD_OPTIONS)}
     options = {name: value for name, value in own.items() if value is not None}
     method(given["method"]).check_options(options)
@@ -92,6 +94,7 @@ def command(output: str | None, report: str | None, as_json: bool, **given: Any)
         release = microaggregate(table, progress=progress, **given, **options)
     if output is not None:
         release.save(output)
+    save_recipe(release, output)
     if report is not None:
         release.report(report)
     if as_json:

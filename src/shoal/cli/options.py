@@ -13,6 +13,7 @@ import click
 if TYPE_CHECKING:
     from shoal.data.table import Table
     from shoal.evolve.progress import Progress
+    from shoal.release import Release
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -65,6 +66,7 @@ def output_options(command: F) -> F:
         (
             click.option("-o", "--output", type=click.Path(), default=None, help="Write the protected table here."),
             click.option("--report", type=click.Path(), default=None, help="Write an HTML page on loss and risk here."),
+            click.option("--save-recipe", type=click.Path(), default=None, help="Write the run as a TOML file here."),
             click.option("--seed", type=int, default=0, show_default=True, help="The same seed, the same answer."),
             click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object."),
         )
@@ -79,6 +81,25 @@ def read_table(given: dict[str, Any]) -> Table:
 
     names = ("identifiers", "quasi", "confidential", "weight", "delimiter", "encoding", "decimal")
     return read(given.pop("file"), **{name: given.pop(name) for name in names})
+
+
+def recipe_writer(given: dict[str, Any]) -> Callable[[Release, str | None], None]:
+    """What writes a release's recipe where --save-recipe says, once its output is written; checked before any work."""
+    path = given.pop("save_recipe")
+    if path is not None:
+        from shoal.recipe import check_recipe_place
+
+        check_recipe_place(path)
+
+    def write(release: Release, output: str | None) -> None:
+        if path is None or release.recipe is None:
+            return
+        if release.facts.get("stopped"):
+            click.echo("Warning: the run was stopped before its end; the recipe repeats it to its end.", err=True)
+        (release.recipe if output is None else release.recipe.with_output(output)).save(path)
+        click.echo(f"Written: {path}", err=True)
+
+    return write
 
 
 def print_json(facts: dict[str, Any]) -> None:

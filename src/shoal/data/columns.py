@@ -73,7 +73,8 @@ def without_missing(table: Table, columns: Sequence[str], policy: str) -> Table:
         raise InputError(f"every row has a missing value in {', '.join(columns)}: dropping them leaves nothing")
     kept = ~absent
     frame = nw.from_native(table.frame, eager_only=True).filter(kept.tolist()).to_native()
-    return Table(frame, table.roles, None if table.source is None else table.source.take(kept))
+    source = None if table.source is None else table.source.take(kept)
+    return Table(frame, table.roles, source, numbering=table.numbering[kept])
 
 
 def _numbers(table: Table, name: str) -> Coded:

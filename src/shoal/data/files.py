@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import fcntl
+import hashlib
 import os
 import re
 import stat
 import uuid
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +78,9 @@ def read_file(
         source = FileSource(path, form.name, _without_index(_read_columns(path, form), path))
     if source.frame.height == 0:
         raise InputError(f"the file {path} has no rows, only the columns {', '.join(source.frame.columns)}")
-    return source.frame, source
+    given = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal}
+    asked = {option: value for option, value in given.items() if value is not None}
+    return source.frame, replace(source, sha256=checksum(path), asked=asked)
 
 
 def write_file(frame: Any, path: str | os.PathLike[str], source: FileSource | None = None) -> None:
@@ -141,18 +145,27 @@ def check_place(path: str | os.PathLike[str], *inputs: str | os.PathLike[str]) -
 def atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary file beside the target that takes its place when the block ends well, and vanishes otherwise."""
     target = Path(os.path.realpath(path))  # a link stays a link; what it points to is replaced
+    _remove_leftovers(target)
     temporary = _new_file(target)
-    try:
-        if target.exists():
-            os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
-        yield temporary
-        with open(temporary, "rb") as written:
-            os.fsync(written.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with open(temporary, "rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        try:
+            if target.exists():
+                os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
+            yield temporary
+            with open(temporary, "rb") as written:
+                os.fsync(written.fileno())
+            os.replace(temporary, target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
     _flush_folder(target.parent)
+
+
+def checksum(path: str | os.PathLike[str]) -> str:
+    """The SHA-256 of a file's bytes."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def format_of(path: Path) -> Format:
@@ -221,6 +234,15 @@ def _new_file(target: Path) -> Path:
     path = target.with_name(f".{target.name[:100]}.{uuid.uuid4().hex[:8]}.part")
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     return path
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Remove what a process that was killed left beside the target; a file that is being written is locked."""
+    pattern = re.compile(re.escape(f".{target.name[:100]}.") + r"[0-9a-f]{8}\.part")
+    for name in filter(pattern.fullmatch, os.listdir(target.parent)):
+        with contextlib.suppress(OSError), open(target.parent / name, "rb") as left:
+            fcntl.flock(left, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(target.parent / name)
 
 
 def _flush_folder(folder: Path) -> None:

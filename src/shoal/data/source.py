@@ -53,6 +53,7 @@ class FileSource:
 
     `cells` holds, for some columns, what the file has in place of the typed values: the text of a
     CSV number, the letter of a Stata missing value. `markers` are texts read as missing.
+    `sha256` is the checksum of its bytes, `asked` what the reader was told of its text.
     """
 
     path: Path
@@ -62,6 +63,8 @@ class FileSource:
     markers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     dialect: Dialect | None = None
     labels: Labels | None = None
+    sha256: str | None = None
+    asked: Mapping[str, str] = field(default_factory=dict)
 
     def untouched(self, column: pl.Series) -> bool:
         """Whether `column` still holds exactly what the file said."""

@@ -93,6 +93,11 @@ class Table:
     def rows(self) -> int:
         return len(self._data)
 
+    @property
+    def numbering(self) -> NDArray[np.int64]:
+        """Each row's number in the data that came in, counted from 1."""
+        return np.arange(1, self.rows + 1) if self._numbering is None else self._numbering
+
     @cached_property
     def kinds(self) -> dict[str, str]:
         """What each column holds: number, text, category, bool, date, time, empty or other."""
@@ -321,12 +326,11 @@ class Table:
             raise InputError(f"every row has a missing value in {', '.join(gaps)}: dropping them leaves nothing")
         lost = self.rows - int(kept.sum())
         _warn(f"{_count(lost, 'row')} of {self.rows} left out for missing values in {', '.join(gaps)}")
-        numbering = np.arange(1, self.rows + 1) if self._numbering is None else self._numbering
         return Table(
             self._data.filter(kept.tolist()).to_native(),
             self.roles,
             None if self.source is None else self.source.take(kept),
-            numbering=numbering[kept],
+            numbering=self.numbering[kept],
         )
 
     def _filled(self, gaps: Mapping[str, Cells]) -> Table:

@@ -41,27 +41,31 @@ def read_taxonomy(source: Any, column: str) -> Taxonomy:
     """A taxonomy from a file's path or from nested dictionaries and lists."""
     if isinstance(source, Taxonomy):
         return source
-    if isinstance(source, str | os.PathLike):
-        return _from_file(Path(source), column)
-    return _from_nested(source, f"the taxonomy of {column!r}")
+    where = str(source) if isinstance(source, str | os.PathLike) else f"the taxonomy of {column!r}"
+    return _from_nested(nested(source, column), where)
 
 
-def _from_file(path: Path, column: str) -> Taxonomy:
+def nested(source: Any, column: str) -> Any:
+    """The dictionaries and lists of a taxonomy, read if it is a file's path."""
+    return _from_file(Path(source), column) if isinstance(source, str | os.PathLike) else source
+
+
+def _from_file(path: Path, column: str) -> Any:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise InputError(f"the taxonomy of {column!r} cannot be read from {str(path)!r}: {error.strerror}") from error
     try:
         if path.suffix.lower() == ".json":
-            return _from_nested(json.loads(text), str(path))
+            return json.loads(text)
         if path.suffix.lower() == ".toml":
-            return _from_nested(tomllib.loads(text), str(path))
+            return tomllib.loads(text)
     except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"the taxonomy {str(path)!r} is no valid {path.suffix[1:].upper()}: {error}") from error
     return _from_rows(text, str(path))
 
 
-def _from_rows(text: str, where: str) -> Taxonomy:
+def _from_rows(text: str, where: str) -> dict[str, Any]:
     delimiter = ";" if ";" in text.split("\n", 1)[0] else ","
     paths: list[list[str]] = []
     for number, row in enumerate(csv.reader(text.splitlines(), delimiter=delimiter), start=1):
@@ -78,7 +82,7 @@ def _from_rows(text: str, where: str) -> Taxonomy:
         branch = tree
         for name in path:
             branch = branch.setdefault(name, {})
-    return _from_nested(tree, where)
+    return tree
 
 
 def _from_nested(tree: Any, where: str) -> Taxonomy:

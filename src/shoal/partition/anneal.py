@@ -56,12 +56,12 @@ def anneal(
         Chain(first.labels.astype(np.int32), random_word(seed, 0, c), work // CHAINS[effort])
         for c in range(CHAINS[effort])
     ]
-    store = Checkpoint(checkpoint, values, weights, k, ("anneal", effort, seed))
+    store = Checkpoint(checkpoint, values, weights, k, ("anneal", effort, seed), work)
     if resume:
         chains = store.load()[0]
     sst = total_squares(values, weights)
     control = Control(threads=threads, progress=progress, total=work, seconds=seconds, unit=100.0 / sst)
-    control.done = float(sum(chain.done for chain in chains))
+    control.done = before_this = float(sum(chain.done for chain in chains))
     run_chains(space, chains, control, "annealing", lambda: store.save(chains))
     store.save(chains, now=True)
     best = min(range(len(chains)), key=lambda c: (chains[c].loss, c))
@@ -80,6 +80,7 @@ def anneal(
             },
         ],
         "effort": effort,
+        "proposals": int(control.done - before_this),
     }
     if control.stopped:
         facts["stopped"] = True

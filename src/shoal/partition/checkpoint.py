@@ -22,17 +22,19 @@ from shoal.partition.chains import STEP, Chain
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]
 
-EVERY = 20.0  # seconds between two writes
+EVERY = 20.0  # seconds between two writes, at most
+WRITES = 30  # in a whole search, at least: a killed one loses a thirtieth of its work and the pieces under way
 
 
 class Checkpoint:
     """Writes and reads the state of one search; does nothing without a path."""
 
     def __init__(
-        self, path: Path | None, values: Floats, weights: Floats | None, k: int, options: tuple[object, ...]
+        self, path: Path | None, values: Floats, weights: Floats | None, k: int, options: tuple[object, ...], work: int
     ) -> None:
         self.path = None if path is None else Path(path)
-        self._last = time.monotonic()
+        self._step = work / WRITES
+        self._last, self._stage, self._done = time.monotonic(), 0, 0
         self._lock = threading.Lock()
         self._fingerprint = ""
         if path is not None:
@@ -42,12 +44,12 @@ class Checkpoint:
             self._fingerprint = digest.hexdigest()
 
     def save(self, chains: Sequence[Chain], *, stage: int = 0, kept: Sequence[Indices] = (), now: bool = False) -> None:
-        """Write the state, unless it was written a moment ago."""
-        if self.path is None or not (now or time.monotonic() - self._last > EVERY):
+        """Write the state, unless little was done since it was written; another thread's write is not waited for."""
+        if self.path is None or not (now or self._due(chains, stage)) or not self._lock.acquire(blocking=now):
             return
-        with self._lock:
-            self._last = time.monotonic()
+        try:
             with STEP:
+                self._last, self._stage, self._done = time.monotonic(), stage, sum(c.done for c in chains)
                 arrays: dict[str, NDArray[np.generic]] = {
                     "fingerprint": np.array(self._fingerprint),
                     "stage": np.array(stage),
@@ -68,6 +70,12 @@ class Checkpoint:
                 out.flush()
                 os.fsync(out.fileno())
             part.replace(self.path)
+        finally:
+            self._lock.release()
+
+    def _due(self, chains: Sequence[Chain], stage: int) -> bool:
+        done = sum(c.done for c in chains) - self._done
+        return stage != self._stage or done >= self._step or time.monotonic() - self._last > EVERY
 
     def load(self) -> tuple[list[Chain], int, list[Indices]]:
         """The chains, the stage's number and the partitions collected before it."""

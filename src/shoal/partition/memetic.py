@@ -67,14 +67,13 @@ def memetic(
         return first
     space = survey(values, k, weights, seed=seed, threads=threads)
     sst = total_squares(values, weights)
-    run = _Run(
-        values, weights, space, seed, effort, Checkpoint(checkpoint, values, weights, k, ("memetic", effort, seed))
-    )
-    run.note("mdav", sst, before, time.process_time() - clock)
     work = proposals(space.n, effort)
+    store = Checkpoint(checkpoint, values, weights, k, ("memetic", effort, seed), work)
+    run = _Run(values, weights, space, seed, effort, store)
+    run.note("mdav", sst, before, time.process_time() - clock)
     run.control = Control(threads=threads, progress=progress, total=work, seconds=seconds, unit=100.0 / sst)
     run.go(first, resume)
-    facts: dict[str, Any] = {"stages": run.stages, "effort": effort}
+    facts: dict[str, Any] = {"stages": run.stages, "effort": effort, "proposals": run.proposals}
     if run.control.stopped:
         facts["stopped"] = True
     return KPartition(run.best.astype(np.int64), facts)
@@ -98,6 +97,12 @@ class _Run:
         self.kept: list[Indices] = []
         self.pool = Pool(values, weights)
         self.stages: list[dict[str, Any]] = []
+        self.done_before = 0  # by the search that this one resumes
+
+    @property
+    def proposals(self) -> int:
+        """Those of this search alone."""
+        return int(self.control.done) - self.done_before
 
     @property
     def best(self) -> Indices:
@@ -109,11 +114,13 @@ class _Run:
         chains, stage, kept = self.store.load() if resume else ([], 0, [])
         for labels in kept:
             self.admit(labels)
+        earlier = self.parents * self.parent_work + (stage - 1) * self.children * self.child_work if stage else 0
+        self.done_before = earlier + sum(chain.done for chain in chains)
+        self.control.done = float(self.done_before)
         while stage <= self.generations and not self.control.stopped:
             clock, before = time.process_time(), min(self.losses)
             if not chains:
                 chains = [self.chain(stage, c, first) for c in range(self.children if stage else self.parents)]
-            self.control.done += sum(chain.done for chain in chains)
             self.store.save(chains, stage=stage, kept=self.kept)
             run_chains(
                 self.space,

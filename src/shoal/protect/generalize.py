@@ -24,15 +24,22 @@ from shoal.generalization.labels import SUPPRESSED, group_names
 from shoal.generalization.mapping import mapping_of, read_mapping
 from shoal.generalization.nsga2 import Settings, nsga2
 from shoal.generalization.search import search
-from shoal.generalization.taxonomy import read_taxonomy
+from shoal.generalization.taxonomy import nested, read_taxonomy
 from shoal.measure.anonymity import classes
 from shoal.measure.diversity import broken_classes
 from shoal.protect.generalized import GeneralizedRelease
+from shoal.protect.recorded import recorded
 
 METHODS = ("search", "nsga2", "exact")
 MISSING = ("category", "drop", "error")
 
 
+def _trees(taxonomy: Mapping[str, Any]) -> dict[str, Any]:
+    """The taxonomies as nested tables, those in files read: a recipe holds them itself."""
+    return {column: nested(tree, column) for column, tree in taxonomy.items()}
+
+
+@recorded("generalize", taxonomy=_trees)
 def generalize(
     data: Any,
     k: int,

@@ -29,6 +29,7 @@ from shoal.grouping.memetic import memetic
 from shoal.measure.anonymity import k_anonymity
 from shoal.partition.partition import KPartition
 from shoal.protect.microaggregation import replaced
+from shoal.protect.recorded import recorded
 from shoal.release import Release
 
 METHODS = ("memetic", "gomm", "d-gomm", "exact", "all", "univariate", "correlated", "uncorrelated")
@@ -64,6 +65,7 @@ class GroupedRelease(Release):
         return write_grouping_report(self, Path(path))
 
 
+@recorded("group")
 def group_attributes(
     data: Any,
     k: int,

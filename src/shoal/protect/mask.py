@@ -23,6 +23,7 @@ from shoal.masking.outliers import tau_test
 from shoal.masking.similarity import Influential, influential
 from shoal.masking.targets import compatible_bounds
 from shoal.masking.task import Answer, Limits, Solution, Task, masking_task
+from shoal.protect.recorded import recorded
 from shoal.release import Release
 
 Ints = NDArray[np.int64]
@@ -33,6 +34,7 @@ FLOW_OPTIONS = ("budget", "steps")
 MEMETIC_OPTIONS = (*Settings.__dataclass_fields__, "flow_seeds")
 
 
+@recorded("mask")
 def mask_group(
     data: Any,
     *,

@@ -18,11 +18,13 @@ from shoal.evolve.progress import Progress, silent
 from shoal.measure.loss import information_loss
 from shoal.partition.methods import method as method_named
 from shoal.partition.partition import KPartition, total_squares
+from shoal.protect.recorded import recorded
 from shoal.release import Release
 
 AGGREGATES = ("mean", "median")
 
 
+@recorded("microaggregate")
 def microaggregate(
     data: Any,
     k: int,
@@ -68,7 +70,7 @@ def microaggregate(
             f"{table.rows} records are fewer than 2k = {2 * k}: all form a single group, and every record gets the "
             "same values; a smaller k would keep more",
             ShoalWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     values, weights = table.numbers(columns), table.weights()
     scaled, threads = scale(values, scaling, weights), threads or cores()

@@ -1,0 +1,95 @@
+"""`shoal run`: repeat the run of a recipe, to the bit."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shoal.cli.options import print_json, progress_bar, say_when_compiling
+
+if TYPE_CHECKING:
+    from shoal.recipe import Recipe
+    from shoal.release import Release
+
+# What prints a step's release: the module and its function.
+SHOWN_BY = {
+    "microaggregate": ("tables", "print_release"),
+    "group": ("group", "show"),
+    "generalize": ("generalize", "show"),
+    "mask": ("mask", "show"),
+}
+
+
+@click.command("run")
+@click.argument("recipe", type=click.Path())
+@click.option("-o", "--output", type=click.Path(), default=None, help="Write the table here, not where RECIPE says.")
+@click.option("--report", type=click.Path(), default=None, help="Write an HTML page on loss and risk here.")
+@click.option("--changed-input", is_flag=True, help="Go on if the input is no longer the file of the recipe.")
+@click.option("--threads", type=click.IntRange(min=1), default=None, help="At most this many; the answer is the same.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
+def command(
+    recipe: str, output: str | None, report: str | None, changed_input: bool, threads: int | None, as_json: bool
+) -> None:
+    """Do again what RECIPE says: same input, same steps, same seed, hence the same output to the bit.
+
+    RECIPE is a TOML file that --save-recipe wrote, or one of your own; its steps are done one after the other.
+    """
+    from shoal.data.files import check_place, check_target
+    from shoal.protect.run import load_recipe, run
+
+    say_when_compiling()
+    asked = load_recipe(recipe)
+    target = output or (asked.output.file if asked.output else None)
+    inputs = [asked.input.file] if asked.input.file else []
+    if target is not None:
+        check_target(target, recipe, *inputs)
+    if report is not None:
+        check_place(report, recipe, *inputs)
+    with progress_bar("running") as progress:
+        release = run(recipe, changed_input=changed_input, threads=threads, progress=progress)
+    facts: dict[str, Any] = dict(release.facts)
+    if target is not None:
+        release.save(target)
+        facts |= _written(asked, target)
+    if report is not None:
+        release.report(report)
+    if as_json:
+        print_json(facts)
+        return
+    show(release, [step.do for step in asked.steps])
+    if facts.get("identical") is not None:
+        click.echo("The output is the recipe's, to the bit." if facts["identical"] else "The output is another one.")
+    for path in (target, report):
+        if path is not None:
+            click.echo(f"Written: {path}")
+
+
+def _written(recipe: Recipe, target: str) -> dict[str, Any]:
+    """The checksum of what was written, and whether it is that of the recipe, if this can be said."""
+    from shoal.data.files import checksum, format_of
+
+    found, known = checksum(target), recipe.output
+    timed = format_of(Path(target)).family == "labelled"  # SPSS, Stata and SAS files hold the time of writing
+    if known is None or known.sha256 is None or timed or Path(known.file).suffixes != Path(target).suffixes:
+        return {"output_sha256": found, "identical": None}
+    return {"output_sha256": found, "identical": found == known.sha256}
+
+
+def show(release: Release, names: list[str]) -> None:
+    """Each step as its own command prints it; of several, what holds for all of them."""
+    from shoal.cli.tables import print_assessment
+
+    steps = getattr(release, "steps", (release,))
+    for name, step in zip(names, steps, strict=True):
+        module, function = SHOWN_BY[name]
+        getattr(importlib.import_module(f"shoal.cli.{module}"), function)(step)
+    if len(steps) > 1:
+        print_assessment(release.assessment)
+        alike = release.facts["joint_k"]
+        click.echo(
+            f"Over all protected columns together, the smallest class of records that look alike has {alike} "
+            f"record{'s'[: alike > 1]}: measured, not promised."
+        )
