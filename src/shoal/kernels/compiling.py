@@ -2,9 +2,9 @@
 
 An entry point is `@kernel("signature")`: it is compiled when its module is imported, or loaded
 from the cache, so a search never stops to compile, and `shoal warmup` only has to import.
-A function that only kernels call is `@inner`; `@bare` and `@inlined` in the innermost loops of a search; `@fused`
-where a call would cost more than the work. Fast-math is off: the engines of one method must give the same labels, and reordered sums
-would change ties.
+A function that only kernels call is `@inner`; `@bare` or `@inlined` in the innermost loops of a
+search; `@fused` where a call would cost more than the work. Fast-math is off: the engines of one
+method must give the same labels, and reordered sums would change ties.
 """
 
 from __future__ import annotations
