@@ -14,7 +14,7 @@ signed one could be negative, and the check costs a third of these short loops' 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,7 @@ class Squares(NamedTuple):
 
 
 @inlined
-def squared(x: Rows, i: int, y: Rows, j: int) -> float:
+def squared(x: Rows, i: Any, y: Rows, j: Any) -> float:
     """|x[i] - y[j]|^2, rows padded to a multiple of four."""
     i, j = np.uint64(i), np.uint64(j)
     s0 = s1 = s2 = s3 = 0.0
@@ -120,7 +120,7 @@ def _swapping(
 
 
 @inlined
-def _exchange(x: Rows, i: int, j: int, y: Rows, p: int, z: Rows, q: int, factor: float) -> float:
+def _exchange(x: Rows, i: Any, j: Any, y: Rows, p: Any, z: Rows, q: Any, factor: float) -> float:
     """The sum of d (2 (y[p] - z[q]) + factor d) for d = x[j] - x[i]."""
     i, j, p, q = np.uint64(i), np.uint64(j), np.uint64(p), np.uint64(q)
     s0 = s1 = s2 = s3 = 0.0

@@ -25,7 +25,7 @@ from shoal.evolve.control import Control
 from shoal.evolve.progress import Progress
 from shoal.kernels.groups import padded
 from shoal.kernels.trees import cut
-from shoal.partition.chains import HOT, cold, random_word
+from shoal.partition.chains import COLD, HOT, random_word
 from shoal.partition.effort import EFFORTS
 from shoal.partition.inputs import as_rows, as_weights
 from shoal.partition.mdav import mdav
@@ -73,7 +73,7 @@ def blocks(
     clock, before = time.process_time(), loss
     word = np.array([random_word(seed, 1)], dtype=np.uint64)
     kept = labels.astype(np.int32)
-    steps = HOT * (cold(k) / HOT) ** (np.arange(LEVELS + 1) / LEVELS)
+    steps = HOT * (COLD / HOT) ** (np.arange(LEVELS + 1) / LEVELS)
     for high, low in pairwise(steps):
         if not control.stopped:
             [loss] = control.run([partial(stir, space, g, word, work / n / LEVELS, high, low, control, "annealing")])

@@ -22,7 +22,8 @@ from shoal.partition.space import Space
 Indices = NDArray[np.int32]
 
 STEP = threading.Lock()  # a chain steps and a checkpoint is taken one at a time
-HOT = 0.25  # in units of each record's own scale; tried on data of many kinds, not taken from one file
+# In units of each record's own scale; above HOT everything moves, below COLD local search does as well.
+HOT, COLD = 0.18, 0.04
 PIECE = 1_000_000  # proposals between two looks at the clock: about 0.2 s
 
 
@@ -38,11 +39,6 @@ class Chain:
     loss: float = np.inf
     finished: bool = False
     seen: list[Indices] = field(default_factory=list)
-
-
-def cold(k: int) -> float:
-    """Where cooling ends: large groups freeze at higher temperatures, as their centroids move less."""
-    return 0.017 * float(np.sqrt(k))
 
 
 def random_word(seed: int, *place: int) -> int:
@@ -73,7 +69,7 @@ def anneal_chain(
         g, _ = space.state(chain.labels)
         piece = min(PIECE, chain.proposals - chain.done)
         steps = np.array([chain.done, chain.done + piece]) / chain.proposals
-        high, low = chain.hot * (cold(space.k) / chain.hot) ** steps
+        high, low = chain.hot * (COLD / chain.hot) ** steps
         loss = float(anneal_kernel(space.loss, g, space.near, space.heat, word, piece, high, low, 0, space.n))
         with STEP:
             chain.labels, chain.word, chain.done, chain.loss = g.label, int(word[0]), chain.done + piece, loss

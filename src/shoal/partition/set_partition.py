@@ -103,7 +103,7 @@ class Master:
     def __init__(self, pool: Pool, n: int) -> None:
         self._pool, self._n, self._held = pool, n, 0
         self._solver = highspy.Highs()
-        for name, value in (("output_flag", False), ("threads", 1), ("random_seed", 1)):
+        for name, value in (("output_flag", False), ("threads", 1), ("random_seed", 1), ("mip_allow_restart", False)):
             self._solver.setOptionValue(name, value)
         for _ in range(n):
             self._solver.addRow(1.0, 1.0, 0, np.empty(0, dtype=np.int32), np.empty(0))
