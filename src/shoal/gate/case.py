@@ -102,12 +102,12 @@ class Case:
 
     @cached_property
     def kept_values(self) -> list[tuple[Bools, Bools]]:
-        """For each quasi-identifier: rows with the original value, and rows whose class had several original values."""
+        """For each quasi-identifier: rows with the original value, and rows that are alone or whose class had several."""
         found = []
         for group in self.class_sets:
             for name in group.columns:
                 code = codes(self.before[name])
-                mixed = group.reduced(np.minimum, code) != group.reduced(np.maximum, code)
+                mixed = (group.reduced(np.minimum, code) != group.reduced(np.maximum, code)) | (group.sizes == 1)
                 varied = np.zeros(self.rows, dtype=bool)
                 varied[group.order] = np.repeat(mixed, group.sizes)
                 found.append((~differing(self.before[name], self.after[name]), varied))

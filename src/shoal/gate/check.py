@@ -27,8 +27,10 @@ from shoal.gate.order import shuffled_order
 from shoal.gate.policy import policy_named
 from shoal.gate.reading import Written, read_written
 
+Check = tuple[Callable[[Case], Finding | tuple[Finding, ...]], Callable[[Case], bool]]
+
 # What every release promises, and when it applies; in the order in which it is told.
-PROMISES: tuple[tuple[Callable[[Case], Finding], Callable[[Case], bool]], ...] = (
+PROMISES: tuple[Check, ...] = (
     (promises.rows, lambda case: True),
     (promises.columns, lambda case: True),
     (promises.written, lambda case: case.expected is not None),
@@ -41,12 +43,12 @@ PROMISES: tuple[tuple[Callable[[Case], Finding], Callable[[Case], bool]], ...] =
     (promises.greatest_t, lambda case: bool(_told(case) and case.class_sets)),
 )
 # What may leak all the same.
-LEAKS: tuple[tuple[Callable[[Case], Finding], Callable[[Case], bool]], ...] = (
+LEAKS: tuple[Check, ...] = (
     *(
         (function, lambda case: bool(case.quasi))
         for function in (
             exposure.missing, exposure.suppressed, exposure.maximum_risk, exposure.average_risk, exposure.row_risk,
-            exposure.small_counts, linkage.distance_linkage, linkage.group_linkage, members.dominance,
+            exposure.small_counts, linkage.linkages, members.dominance,
             members.unchanged_rows, members.unchanged_cells, members.exact_means, members.float_residue,
         )
     ),
@@ -112,7 +114,12 @@ def check(
 def examine(case: Case, *, promised_only: bool = False) -> Findings:
     """The findings on a case: every check that applies."""
     checks = PROMISES if promised_only else PROMISES + LEAKS
-    return Findings([function(case) for function, applies in checks if applies(case)], case.policy.name)
+    found: list[Finding] = []
+    for function, applies in checks:
+        if applies(case):
+            told = function(case)
+            found.extend([told] if isinstance(told, Finding) else told)
+    return Findings(found, case.policy.name)
 
 
 def aligned(case: Case, shuffled: bool, seed: int | None) -> Case:
@@ -129,7 +136,7 @@ def aligned(case: Case, shuffled: bool, seed: int | None) -> Case:
         return replace(case, order="shuffled", aligned=False)
     # Rows that only changed places are told as such; anything else is for the checks of cells.
     one, two = (sorted_rows(frame, case.untouched) for frame in (before, after))
-    return replace(case, order="broken") if one.equals(two) else case
+    return replace(case, order="broken") if case.untouched and one.equals(two) else case
 
 
 def _moved(case: Case) -> bool:

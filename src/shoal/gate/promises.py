@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from shoal.gate.case import Case
-from shoal.gate.cells import Bools, agreeing, comparable, differing, sorted_rows, text_of
+from shoal.gate.cells import TEXT, Bools, agreeing, comparable, differing, sorted_rows, text_of
 from shoal.gate.diversity import diversity, farthest
 from shoal.gate.findings import Finding
 from shoal.gate.members import misplaced
@@ -86,20 +86,18 @@ def _carriers(case: Case, identifier: str, columns: Sequence[str]) -> list[str]:
     if secret.n_unique() <= secret.len() / 2 or secret.n_unique() < 3:
         return []  # it tells few records apart: other columns may well hold the same words
     place = np.unique(np.linspace(0, case.rows - 1, SAMPLE).astype(np.int64)) if case.rows else np.array([], np.int64)
-    text, known = text_of(secret), None
+    text = text_of(secret)
     found = []
-    for name in columns:
+    for name in (name for name in columns if case.after[name].n_unique() > CARRIED * secret.n_unique()):
         few = text_of(case.after[name].gather(place))
-        if case.aligned and case.rows == secret.len():
-            same = agreeing(few == text.gather(place))
-            if same >= CARRIED and agreeing(text_of(case.after[name]) == text) >= CARRIED:
+        if case.aligned and agreeing(few == text.gather(place)) >= CARRIED:
+            if agreeing(text_of(case.after[name]) == text) >= CARRIED:
                 found.append(name)
-                continue
-        # Numbers meet by chance (an age, a row's number); names, or all of an identifier's numbers, do not.
-        known = text.drop_nulls().unique() if known is None else known
-        share = agreeing(few.is_in(known.implode()))
-        if share >= CARRIED and case.after[name].n_unique() > CARRIED * secret.n_unique():
-            found.append(name)
+        elif case.after[name].dtype in TEXT or case.after[name].n_unique() == case.rows:
+            # Names do not meet by chance; numbers do, unless each of them is somebody's number.
+            met = text.filter(text.is_in(few.unique().implode())).unique()
+            if agreeing(few.is_in(met.implode())) >= CARRIED:
+                found.append(name)
     return found
 
 
@@ -133,9 +131,16 @@ def _how_changed(case: Case, name: str, cells: Bools) -> str:
             same = differing(case.before[other], after, blanks=case.written.blanks)
             if not same.any():
                 return f"{name!r} holds the values of {other!r}: the columns are shifted"
-    if before.dtype == pl.String and after.dtype.is_numeric():
+    if before.dtype in TEXT and _numeric(after) and not _numeric(before):
         return f"{name!r} held text and holds numbers: labels were written as codes"
     return f"{name!r} differs in {int(cells.sum()):,} cells, the first in row {int(cells.argmax()) + 1}"
+
+
+def _numeric(column: pl.Series) -> bool:
+    """Whether a column holds numbers, be it as text."""
+    if column.dtype not in TEXT:
+        return column.dtype.is_numeric()
+    return column.cast(pl.String).cast(pl.Float64, strict=False).null_count() == column.null_count() < column.len()
 
 
 def swapped(case: Case) -> Finding:

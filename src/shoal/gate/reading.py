@@ -157,6 +157,9 @@ def typed(text: pl.Series, dtype: pl.DataType) -> pl.Series:
 
 
 def _number(text: pl.Series, dtype: pl.DataType) -> pl.Series:
+    plain = text.cast(dtype, strict=False)
+    if plain.null_count() == text.null_count():
+        return plain
     bare = text.str.strip_chars()
     bare = bare.set(bare.str.to_lowercase().is_in(MISSING).fill_null(True), None)
     if bool(bare.str.contains(COMMA).all()) and bool(bare.str.contains(",", literal=True).any()):
