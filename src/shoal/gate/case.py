@@ -102,7 +102,7 @@ class Case:
 
     @cached_property
     def kept_values(self) -> list[tuple[Bools, Bools]]:
-        """For each quasi-identifier: rows with the original value, and rows that are alone or whose class had several."""
+        """For each quasi-identifier: rows with the original value; rows that are alone or whose class had several."""
         found = []
         for group in self.class_sets:
             for name in group.columns:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from shoal.gate.case import Case
-from shoal.gate.cells import TEXT, Bools, agreeing, comparable, differing, sorted_rows, text_of
+from shoal.gate.cells import TEXT, Bools, agreeing, comparable, differing, is_number, sorted_rows, text_of
 from shoal.gate.diversity import diversity, farthest
 from shoal.gate.findings import Finding
 from shoal.gate.members import misplaced
@@ -149,8 +149,10 @@ def swapped(case: Case) -> Finding:
     for name in case.asked.swapped:
         if name not in case.after.columns or case.before.height != case.rows:
             continue
-        one, two = (comparable(frame[name]).cast(pl.String).sort() for frame in (case.before, case.after))
-        if not one.equals(two, check_names=False):
+        one, two = (
+            column if is_number(column) else comparable(column) for column in (case.before[name], case.after[name])
+        )
+        if differing(one.sort(), two.sort(), blanks=case.written.blanks, tolerance=case.written.tolerance).any():
             told.append(f"{name!r} has other values than before, or some more often")
     good = f"each value of {', '.join(case.asked.swapped)} occurs as often as before"
     return case.judged(

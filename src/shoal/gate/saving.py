@@ -55,7 +55,7 @@ def save_checked(
             labels=_labels(source),
         )  # fmt: skip
         found.append(examine(case, promised_only=policy is None and previous is None))
-        _stop(found[0])
+        _stop(found[0], policy)
 
     write_file(after, target, source, check=gate)
     if policy is not None or previous is not None:
@@ -68,8 +68,9 @@ def _labels(source: FileSource | None) -> Any:
     return {} if source is None or source.labels is None else source.labels.values
 
 
-def _stop(found: Findings) -> None:
+def _stop(found: Findings, policy: str | os.PathLike[str] | None) -> None:
     """An error with everything that blocks."""
     if found.blocking:
         told = "; ".join(f"{f.check}: {f.finding} ({f.todo})" for f in found.blocking)
-        raise PromiseError(f"the file does not pass the policy {found.policy!r}, and nothing is written. {told}")
+        what = "breaks a promise" if policy is None else f"does not pass the policy {found.policy!r}"
+        raise PromiseError(f"the file {what}, and nothing is written. {told}")
