@@ -30,6 +30,7 @@ TEXTS = (
     "'",
 )  # fmt: skip
 NAMES = ("x", "y", "two words", "a,b", "Größe", "z9", "Id", "1")
+KINDS = ("polars", "pandas", "pyarrow", "comma", "semicolon")
 ENDINGS = ("csv", "csv", "parquet", "tsv", "arrow", "csv.gz", "sav", "dta", "xpt")
 QUICK: dict[str, dict[str, Any]] = {
     "auto": {"effort": "quick"},
@@ -97,7 +98,12 @@ def column(draw: Any, rng: np.random.Generator, name: str, n: int) -> pl.Series:
     return made
 
 
-def native(frame: pl.DataFrame, kind: str) -> Any:
+def native(frame: pl.DataFrame, kind: str, folder: str) -> Any:
+    """The same data as another kind of frame, or as a text file."""
+    if kind in ("comma", "semicolon"):
+        path = Path(folder) / "in.csv"
+        frame.write_csv(path, separator="," if kind == "comma" else ";", decimal_comma=kind == "semicolon")
+        return path
     return frame.to_pandas() if kind == "pandas" else frame.to_arrow() if kind == "pyarrow" else frame
 
 
@@ -152,12 +158,12 @@ def test_a_verified_file_or_a_clear_refusal(data: Any) -> None:
         roles = {"identifiers": roles.get("identifiers", [])}
         if draw(st.integers(0, 4)):
             frame, roles = districts(np.random.default_rng(draw(st.integers(0, 99)))), {"identifiers": ["name"]}
-    with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
+    with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as source:
         warnings.simplefilter("ignore")
         target = Path(folder) / f"out.{ending}"
         before = frame.clone()
         try:
-            table = shoal.read(native(frame, draw(st.sampled_from(["polars", "pandas", "pyarrow"]))), **roles)
+            table = shoal.read(native(frame, draw(st.sampled_from(KINDS)), source), **roles)
             release = protect(draw, method, table, k, draw(st.integers(0, 3)))
             release.save(target, **saving)
         except ShoalError as refusal:
@@ -173,7 +179,8 @@ def test_a_verified_file_or_a_clear_refusal(data: Any) -> None:
 
 def verify(release: Any, target: Path, k: int, method: str) -> None:
     """The promises on the file, counted with plain Python."""
-    written = shoal.read(target)
+    dialect = release.original.source.dialect if release.original.source and target.name.startswith("out.csv") else None
+    written = shoal.read(target, delimiter=None if dialect is None else dialect.delimiter)
     assert written.rows == release.original.rows
     assert not set(written.columns) & set(release.original.roles.identifiers)
     if method == "mask":
