@@ -390,6 +390,19 @@ def test_a_bucket_of_suppressed_rows_below_k_is_told() -> None:
     assert shoal.check(original, other, quasi=["a", "b"], k=5)["joint-k"].status == "block"
 
 
+def test_a_frame_of_mixed_objects_can_be_an_identifier(tmp_path: Path) -> None:
+    frame = RELEASE.to_pandas().assign(who=[1, "two", 3.5, None, (5,), True] * 10)
+    release = shoal.microaggregate(shoal.read(frame, identifiers="who", quasi=QUASI), k=K, method="mdav")
+    release.save(tmp_path / "out.csv")
+    assert shoal.check(frame, tmp_path / "out.csv", identifiers="who", quasi=QUASI, k=K).passed
+
+
+def test_a_release_of_suppressed_rows_only() -> None:
+    original = pl.DataFrame({"a": ["x", "y", "z"], "b": [1, 2, 2]})
+    gate = shoal.check(original, original.with_columns(pl.lit("*").alias("a")), quasi="a", confidential="b", k=2)
+    assert gate["l"].figure is None and gate["suppressed"].figure == 3
+
+
 def test_minimality_is_told() -> None:
     assert found(RELEASE)["minimality"].status == "ok"
     assert found(RELEASE, l=2)["minimality"].status == "warn"

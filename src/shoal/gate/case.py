@@ -128,7 +128,8 @@ class Case:
     ) -> Finding:
         """A finding: fine, a warning, or a block where it breaks a promise or the policy says so."""
         status = OK if not bad else BLOCK if promised or check in self.policy.blocks else WARN
-        return Finding(check, status, finding, figure, threshold, todo if bad else "")
+        told = figure if figure is None or np.isfinite(figure) else None
+        return Finding(check, status, finding, told, threshold, todo if bad else "")
 
     def unmeasured(self, check: str, why: str, todo: str) -> Finding:
         """A check that could not be made is not passed."""

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.data.files import as_polars
 from shoal.data.roles import Roles, names
 from shoal.data.table import Table, read
 from shoal.errors import UsageError
@@ -25,7 +24,7 @@ from shoal.gate.cells import comparable, sorted_rows
 from shoal.gate.findings import Finding, Findings
 from shoal.gate.order import shuffled_order
 from shoal.gate.policy import policy_named
-from shoal.gate.reading import Written, read_written
+from shoal.gate.reading import Written, frame_of, read_written
 
 Check = tuple[Callable[[Case], Finding | tuple[Finding, ...]], Callable[[Case], bool]]
 
@@ -102,7 +101,7 @@ def check(
         table.roles.identifiers, chosen, table.roles.confidential, table.roles.weight, k,
         tuple(tuple(group) for group in column_groups), read_diversity(l), t, distance, moved,
     )  # fmt: skip
-    before = _without_gaps(as_polars(table.frame), chosen, missing)
+    before = _without_gaps(frame_of(table.frame), chosen, missing)
     labels = table.source.labels.values if table.source is not None and table.source.labels is not None else {}
     case = Case(
         before, _written(release, before), asked, judge, labels=labels,
@@ -191,4 +190,4 @@ def _written(release: Any, like: pl.DataFrame) -> Written:
     frame = release.frame if isinstance(release, Table) else release
     index = getattr(frame, "index", None)
     odd = index is not None and type(index).__name__ != "RangeIndex"
-    return Written(as_polars(frame), {"index": "of pandas"} if odd else {})
+    return Written(frame_of(frame), {"index": "of pandas"} if odd else {})

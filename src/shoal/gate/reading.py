@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from shoal.data.files import as_polars
+from shoal.data.frames import wrap
 from shoal.errors import InputError, UsageError
 
 TEXT_FILES = (".csv", ".tsv", ".txt")
@@ -66,6 +68,22 @@ def read_written(
     except (pl.exceptions.PolarsError, OSError, csv.Error) as error:
         raise InputError(f"the release {path} cannot be read: {str(error).splitlines()[0]}") from error
     raise UsageError(f"the release {path} has an ending that tells no format that can be checked: {suffix!r}")
+
+
+def frame_of(data: Any) -> pl.DataFrame:
+    """A frame of any kind as one of polars; columns of mixed Python objects, which no file can hold, as text."""
+    try:
+        return as_polars(data)
+    except InputError:
+        wrapped = wrap(data)
+        return pl.DataFrame([_column_of(wrapped[name]) for name in wrapped.columns])
+
+
+def _column_of(column: Any) -> pl.Series:
+    try:
+        return column.to_polars()
+    except Exception:  # the libraries have kinds of their own
+        return pl.Series(column.name, [None if v is None else str(v) for v in column.to_list()], dtype=pl.String)
 
 
 # -- text ----------------------------------------------------------------------------------------

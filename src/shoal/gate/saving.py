@@ -18,7 +18,7 @@ from shoal.gate.check import examine
 from shoal.gate.findings import Findings
 from shoal.gate.order import shuffled_order
 from shoal.gate.policy import policy_named
-from shoal.gate.reading import read_written
+from shoal.gate.reading import frame_of, read_written
 
 
 def save_checked(
@@ -37,7 +37,7 @@ def save_checked(
     Without a policy only promises are checked. Warnings of a policy are told, blocks leave no file.
     """
     judge = policy_named("default" if policy is None else Path(policy) if isinstance(policy, os.PathLike) else policy)
-    before, after, source = as_polars(original.frame), as_polars(table), original.source
+    before, after, source = frame_of(original.frame), as_polars(table), original.source
     earlier = None if previous is None else read_written(Path(previous), after)
     if shuffle:
         order = shuffled_order(seed, before, asked.changed)
