@@ -86,15 +86,15 @@ def _carriers(case: Case, identifier: str, columns: Sequence[str]) -> list[str]:
     if secret.n_unique() <= secret.len() / 2 or secret.n_unique() < 3:
         return []  # it tells few records apart: other columns may well hold the same words
     place = np.unique(np.linspace(0, case.rows - 1, SAMPLE).astype(np.int64)) if case.rows else np.array([], np.int64)
-    text = text_of(secret)
+    text, unique = text_of(secret), secret.n_unique() >= CARRIED * secret.len()
     found = []
     for name in (name for name in columns if case.after[name].n_unique() > CARRIED * secret.n_unique()):
         few = text_of(case.after[name].gather(place))
         if case.aligned and agreeing(few == text.gather(place)) >= CARRIED:
             if agreeing(text_of(case.after[name]) == text) >= CARRIED:
                 found.append(name)
-        elif case.after[name].dtype in TEXT or case.after[name].n_unique() == case.rows:
-            # Names do not meet by chance; numbers do, unless each of them is somebody's number.
+        elif unique and (case.after[name].dtype in TEXT or case.after[name].n_unique() == case.rows):
+            # Names of many do not meet by chance; numbers do, unless each of them is somebody's number.
             met = text.filter(text.is_in(few.unique().implode())).unique()
             if agreeing(few.is_in(met.implode())) >= CARRIED:
                 found.append(name)
