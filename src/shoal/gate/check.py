@@ -28,6 +28,13 @@ from shoal.gate.reading import Written, frame_of, read_written
 
 Check = tuple[Callable[[Case], Finding | tuple[Finding, ...]], Callable[[Case], bool]]
 
+# k, l and t, of a release or of one of its steps; and when they apply.
+PROTECTION: tuple[Check, ...] = (
+    (promises.within_groups, lambda case: bool(case.asked.column_groups and case.class_sets)),
+    (promises.joint_k, lambda case: bool(case.quasi)),
+    (promises.least_l, lambda case: bool(_told(case) and case.class_sets)),
+    (promises.greatest_t, lambda case: bool(_told(case) and case.class_sets)),
+)
 # What every release promises, and when it applies; in the order in which it is told.
 PROMISES: tuple[Check, ...] = (
     (promises.rows, lambda case: True),
@@ -36,10 +43,7 @@ PROMISES: tuple[Check, ...] = (
     (promises.identifiers, lambda case: True),
     (promises.untouched, lambda case: True),
     (promises.swapped, lambda case: bool(case.asked.swapped)),
-    (promises.within_groups, lambda case: bool(case.asked.column_groups and case.class_sets)),
-    (promises.joint_k, lambda case: bool(case.quasi)),
-    (promises.least_l, lambda case: bool(_told(case) and case.class_sets)),
-    (promises.greatest_t, lambda case: bool(_told(case) and case.class_sets)),
+    *PROTECTION,
 )
 # What may leak all the same.
 LEAKS: tuple[Check, ...] = (
@@ -112,13 +116,20 @@ def check(
 
 def examine(case: Case, *, promised_only: bool = False) -> Findings:
     """The findings on a case: every check that applies."""
-    checks = PROMISES if promised_only else PROMISES + LEAKS
+    found = _made(PROMISES, case)
+    for number, step in enumerate(case.asked.also, start=1):
+        kept = _made(PROTECTION, replace(case, asked=step))
+        found += [replace(finding, check=f"{finding.check} of step {number}") for finding in kept]
+    return Findings(found if promised_only else found + _made(LEAKS, case), case.policy.name)
+
+
+def _made(checks: Sequence[Check], case: Case) -> list[Finding]:
     found: list[Finding] = []
     for function, applies in checks:
         if applies(case):
             told = function(case)
             found.extend([told] if isinstance(told, Finding) else told)
-    return Findings(found, case.policy.name)
+    return found
 
 
 def aligned(case: Case, shuffled: bool, seed: int | None) -> Case:
