@@ -185,3 +185,41 @@ def test_warnings_of_a_policy_go_to_stderr(people: Path, tmp_path: Path) -> None
     result = good("microaggregate", people, *COMMANDS["microaggregate"], "--policy", "default", "-o", target, "--json")
     assert "Warning: uniques-other" in result.stderr
     json.loads(result.stdout)
+
+
+def test_a_recipe_keeps_the_order_and_the_policy(people: Path, tmp_path: Path) -> None:
+    target, recipe, policy = tmp_path / "out.csv", tmp_path / "run.toml", tmp_path / "own.toml"
+    policy.write_text('title = "Own"\njustification = "Agreed."\norder = "shuffled"\n')
+    common = (*COMMANDS["microaggregate"], "--seed", 3, "-o", target, "--json")
+    good("microaggregate", people, *common, "--shuffle", "--policy", policy, "--save-recipe", recipe)
+    assert 'policy = "own.toml"' in recipe.read_text() and "shuffle = true" in recipe.read_text()
+    written = target.read_bytes()
+    target.unlink()
+    assert json.loads(good("run", recipe, "--json").stdout)["identical"] is True
+    assert target.read_bytes() == written
+    recipe.write_text(recipe.read_text().replace("shuffle = true", "shuffle = false"))
+    refused = run("run", recipe, "--json")
+    assert refused.exit_code == 1 and "--shuffle" in refused.stderr and target.read_bytes() == written
+
+
+def test_every_step_of_a_recipe_is_held_to_its_promise(people: Path, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    import shoal
+    from shoal.errors import PromiseError
+    from shoal.gate.saving import save_checked
+
+    recipe, target = tmp_path / "run.toml", tmp_path / "out.csv"
+    recipe.write_text(
+        f'seed = 1\n[input]\nfile = "{people.name}"\nidentifiers = ["name"]\nconfidential = ["illness"]\n'
+        '[[steps]]\ndo = "generalize"\nk = 6\nquasi = ["district"]\neffort = "quick"\n'
+        '[[steps]]\ndo = "microaggregate"\nk = 4\nquasi = ["age", "income"]\nmethod = "mdav"\n'
+    )
+    release = shoal.run(recipe)
+    release.save(target, shuffle=True)
+    how = {"seed": 1, "shuffle": False, "policy": None, "previous": None}
+    found = save_checked(release.original, release.table, release.asked(), target, **how)
+    assert found["joint-k of step 1"].threshold == 6 and found["joint-k of step 2"].threshold == 4
+    steps = tuple(replace(step, k=5) if "age" in step.quasi else step for step in release.asked().also)
+    with pytest.raises(PromiseError, match="joint-k of step 2"):
+        save_checked(release.original, release.table, replace(release.asked(), also=steps), target, **how)
