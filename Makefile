@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test lint soak bench docs clean
 
 $(BIN)/shoal: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -34,6 +34,9 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+soak: $(VENV)/.test ## 10,000 odd tables through every method, half an hour
+	SHOAL_SOAK=10000 $(BIN)/python -m pytest -q tests/soak
 
 bench: $(VENV)/.test ## figures of the docs; all take hours, ONLY="mdav classical" some of them
 	$(BIN)/python benchmarks/run.py $(ONLY)

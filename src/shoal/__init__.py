@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from shoal.data.roles import Roles as Roles
     from shoal.data.table import Table as Table
     from shoal.data.table import read as read
+    from shoal.gate.check import check as check
     from shoal.protect.generalize import generalize as generalize
     from shoal.protect.grouping import group_attributes as group_attributes
     from shoal.protect.mask import mask_group as mask_group
@@ -33,12 +34,13 @@ _WHERE = {
     "generalize": "shoal.protect.generalize",
     "mask_group": "shoal.protect.mask",
     "assess": "shoal.assessment",
+    "check": "shoal.gate.check",
     "compare": "shoal.study.compare",
     "run": "shoal.protect.run",
     "Recipe": "shoal.recipe",
     "Release": "shoal.release",
 }
-_ROOMS = ("data", "partition", "grouping", "generalization", "masking", "measure", "study")
+_ROOMS = ("data", "partition", "grouping", "generalization", "masking", "measure", "gate", "study")
 
 __all__ = [
     "Recipe",
@@ -46,6 +48,7 @@ __all__ = [
     "Roles",
     "Table",
     "assess",
+    "check",
     "compare",
     "generalize",
     "group_attributes",

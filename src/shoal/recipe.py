@@ -50,10 +50,12 @@ class Input(Part):
 
 
 class Output(Part):
-    """Where the protected table goes, and the checksum it had."""
+    """Where the protected table goes, the checksum it had, its rows' order and the policy that it must pass."""
 
     file: str
     sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
+    shuffle: bool = False
+    policy: str | None = None
 
 
 class Step(Part):
@@ -77,9 +79,13 @@ class Recipe(Part):
     output: Output | None = None
     versions: dict[str, str] = Field(default_factory=dict)
 
-    def with_output(self, path: str | os.PathLike[str]) -> Recipe:
-        """The same recipe for the file that was just written."""
-        return self.model_copy(update={"output": Output(file=str(absolute(path)), sha256=checksum(path))})
+    def with_output(
+        self, path: str | os.PathLike[str], *, shuffle: bool = False, policy: str | os.PathLike[str] | None = None
+    ) -> Recipe:
+        """The same recipe for the file that was just written, and how it was saved."""
+        rule = None if policy is None else str(absolute(policy) if _is_file(policy) else policy)
+        output = Output(file=str(absolute(path)), sha256=checksum(path), shuffle=shuffle, policy=rule)
+        return self.model_copy(update={"output": output})
 
     def text(self, folder: Path | None = None) -> str:
         """The recipe as TOML, its paths relative to the folder."""
@@ -88,6 +94,8 @@ class Recipe(Part):
         for name in ("input", "output"):
             if folder is not None and "file" in tables.get(name, {}):
                 tables[name]["file"] = os.path.relpath(tables[name]["file"], absolute(folder))
+            if folder is not None and _is_file(tables.get(name, {}).get("policy", "")):
+                tables[name]["policy"] = os.path.relpath(tables[name]["policy"], absolute(folder))
         return "# A run of Shoal: `shoal run` with this file repeats it.\n" + "".join(_toml(tables))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -132,12 +140,20 @@ def parse_recipe(text: str, steps: Steps, source: Path) -> Recipe:
     if wrong:
         raise _wrong(source, text, wrong)
     folder = source.parent
+    output = recipe.output
+    if output is not None and output.policy is not None and _is_file(output.policy):
+        output = output.model_copy(update={"policy": str(absolute(folder / output.policy))})
     files = {
         name: part.model_copy(update={"file": str(absolute(folder / part.file))})
-        for name, part in (("input", recipe.input), ("output", recipe.output))
+        for name, part in (("input", recipe.input), ("output", output))
         if part is not None and part.file is not None
     }
     return recipe.model_copy(update=files)
+
+
+def _is_file(policy: str | os.PathLike[str]) -> bool:
+    """Whether a policy is a file of one's own, not one of the package's by its name."""
+    return os.fspath(policy).endswith(".toml")
 
 
 def line_of(text: str, place: Place) -> int | None:

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.assessment import assess_columns
-from shoal.data.files import check_target, write_file
+from shoal.data.files import check_target
 from shoal.data.table import Table
 from shoal.errors import PromiseError
+from shoal.gate.asked import Asked
 from shoal.measure.anonymity import class_sizes
 from shoal.measure.assessment import Assessment
 
@@ -87,13 +88,34 @@ class Release:
                     "nothing is written"
                 )
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Verify every promise, then write the table in the format of the path's ending, all or nothing."""
+    def asked(self) -> Asked:
+        """What the gate holds the written file to."""
+        roles = self.original.roles
+        return Asked(roles.identifiers, self.changed, roles.confidential, roles.weight, self.k)
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        shuffle: bool = False,
+        policy: str | os.PathLike[str] | None = None,
+        previous: str | os.PathLike[str] | None = None,
+    ) -> Path:
+        """Verify every promise, write the table in the format of the path's ending, and check what was written.
+
+        shuffle: rows in an order drawn from the seed. policy: a name or a TOML file; what it blocks is not written.
+        previous: an earlier release of the same rows, to be intersected with. It is all or nothing.
+        """
+        from shoal.gate.saving import save_checked
+
         target = Path(path)
         inputs = [self.original.source.path] if self.original.source else []
         check_target(target, *inputs)
         self.verify()
-        write_file(self.table, target, self.original.source)
+        save_checked(
+            self.original, self.table, self.asked(), target,
+            seed=self.seed or 0, shuffle=shuffle, policy=policy, previous=previous,
+        )  # fmt: skip
         return target
 
     def report(self, path: str | os.PathLike[str]) -> Path:

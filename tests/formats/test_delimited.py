@@ -297,3 +297,13 @@ def test_benchmark_files_come_back_byte_for_byte(shared_data: Path, tmp_path: Pa
     frame, source = read_file(shared_data / f"{name}.csv")
     write_file(frame, tmp_path / "out.csv", source)
     assert (tmp_path / "out.csv").read_bytes() == (shared_data / f"{name}.csv").read_bytes()
+
+
+def test_one_column_of_a_tsv_file_may_have_a_comma_in_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "one.tsv"
+    path.write_text("a,b\n1\n2\n")
+    assert read(path).columns == ["a,b"]
+    path.write_text("a,b\n1,2\n")
+    assert read(path).columns == ["a", "b"]
+    path.write_text("a,b\tc\nx\t0,5\ny\t1,5\n")
+    assert read(path).columns == ["a,b", "c"]

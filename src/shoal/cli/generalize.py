@@ -14,6 +14,7 @@ from shoal.cli.options import (
     progress_bar,
     read_table,
     recipe_writer,
+    saving_options,
     say_when_compiling,
 )
 from shoal.errors import UsageError
@@ -59,6 +60,7 @@ def command(
 
     say_when_compiling()
     save_recipe = recipe_writer(given)
+    saving = saving_options(given, output)
     context = click.get_current_context()
     if applied is not None:
         _refuse_with_apply(context)
@@ -78,8 +80,8 @@ def command(
         with progress_bar("generalizing") as progress:
             release = generalize(table, k or 0, progress=progress, **_arguments(given))
     if output is not None:
-        release.save(output)
-    save_recipe(release, output)
+        release.save(output, **saving)
+    save_recipe(release, output, saving)
     if mapping is not None:
         release.save_mapping(mapping)
     if report is not None:
@@ -96,7 +98,7 @@ def command(
 def _refuse_with_apply(context: click.Context) -> None:
     """With a given mapping nothing is searched: an option of the search would be ignored, so it is an error."""
     fine = {"file", "applied", "output", "report", "as_json", "identifiers", "confidential", "weight", "delimiter"}
-    fine |= {"encoding", "decimal"}
+    fine |= {"encoding", "decimal", "shuffle", "policy"}
     for name in context.params:
         source = context.get_parameter_source(name)
         if name not in fine and source is click.core.ParameterSource.COMMANDLINE:

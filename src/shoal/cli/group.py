@@ -13,6 +13,7 @@ from shoal.cli.options import (
     progress_bar,
     read_table,
     recipe_writer,
+    saving_options,
     say_when_compiling,
 )
 
@@ -53,6 +54,7 @@ def command(
 
     say_when_compiling()
     save_recipe = recipe_writer(given)
+    saving = saving_options(given, output)
     if output is not None:
         check_target(output, given["file"])
     if report is not None:
@@ -62,8 +64,8 @@ def command(
     with progress_bar("column groups") as progress:
         release = group_attributes(table, groups=groups, with_front=front, progress=progress, **given)
     if output is not None:
-        release.save(output)
-    save_recipe(release, output)
+        release.save(output, **saving)
+    save_recipe(release, output, saving)
     if report is not None:
         release.report(report)
     if as_json:

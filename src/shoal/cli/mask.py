@@ -15,6 +15,7 @@ from shoal.cli.options import (
     progress_bar,
     read_table,
     recipe_writer,
+    saving_options,
     say_when_compiling,
 )
 from shoal.errors import UsageError
@@ -92,6 +93,7 @@ def command(output: str | None, report: str | None, swap_file: str | None, as_js
 
     say_when_compiling()
     save_recipe = recipe_writer(given)
+    saving = saving_options(given, output)
     for name in ("quasi", "weight"):
         if given[name]:
             raise UsageError(f"--{name} has no meaning for masking: leave it out; --influential names the columns used")
@@ -113,8 +115,8 @@ def command(output: str | None, report: str | None, swap_file: str | None, as_js
     with progress_bar("masking") as progress:
         release = mask_group(table, progress=progress, **given, **options)
     if output is not None:
-        release.save(output)
-    save_recipe(release, output)
+        release.save(output, **saving)
+    save_recipe(release, output, saving)
     if report is not None:
         release.report(report)
     if swap_file is not None:

@@ -14,6 +14,7 @@ from shoal.cli.options import (
     progress_bar,
     read_table,
     recipe_writer,
+    saving_options,
     say_when_compiling,
 )
 
@@ -80,6 +81,7 @@ def command(output: str | None, report: str | None, as_json: bool, **given: Any)
 
     say_when_compiling()
     save_recipe = recipe_writer(given)
+    saving = saving_options(given, output)
     own = {name: given.pop(name) for name in (option.name or "" for option in METHOD_OPTIONS)}
     options = {name: value for name, value in own.items() if value is not None}
     method(given["method"]).check_options(options)
@@ -93,8 +95,8 @@ def command(output: str | None, report: str | None, as_json: bool, **given: Any)
     with progress_bar("grouping") as progress:
         release = microaggregate(table, progress=progress, **given, **options)
     if output is not None:
-        release.save(output)
-    save_recipe(release, output)
+        release.save(output, **saving)
+    save_recipe(release, output, saving)
     if report is not None:
         release.report(report)
     if as_json:

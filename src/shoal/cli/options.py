@@ -67,6 +67,10 @@ def output_options(command: F) -> F:
             click.option("-o", "--output", type=click.Path(), default=None, help="Write the protected table here."),
             click.option("--report", type=click.Path(), default=None, help="Write an HTML page on loss and risk here."),
             click.option("--save-recipe", type=click.Path(), default=None, help="Write the run as a TOML file here."),
+            click.option(
+                "--shuffle", is_flag=True, help="Write the rows in an order drawn from the seed: keep it secret."
+            ),
+            click.option("--policy", default=None, help="Write only what passes: a policy's name or FILE.toml."),
             click.option("--seed", type=int, default=0, show_default=True, help="The same seed, the same answer."),
             click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object."),
         )
@@ -83,7 +87,7 @@ def read_table(given: dict[str, Any]) -> Table:
     return read(given.pop("file"), **{name: given.pop(name) for name in names})
 
 
-def recipe_writer(given: dict[str, Any]) -> Callable[[Release, str | None], None]:
+def recipe_writer(given: dict[str, Any]) -> Callable[[Release, str | None, dict[str, Any]], None]:
     """What writes a release's recipe where --save-recipe says, once its output is written; checked before any work."""
     path = given.pop("save_recipe")
     if path is not None:
@@ -91,15 +95,28 @@ def recipe_writer(given: dict[str, Any]) -> Callable[[Release, str | None], None
 
         check_recipe_place(path)
 
-    def write(release: Release, output: str | None) -> None:
+    def write(release: Release, output: str | None, saving: dict[str, Any]) -> None:
         if path is None or release.recipe is None:
             return
         if release.facts.get("stopped"):
             click.echo("Warning: the run was stopped before its end; the recipe repeats it to its end.", err=True)
-        (release.recipe if output is None else release.recipe.with_output(output)).save(path)
+        (release.recipe if output is None else release.recipe.with_output(output, **saving)).save(path)
         click.echo(f"Written: {path}", err=True)
 
     return write
+
+
+def saving_options(given: dict[str, Any], output: str | None) -> dict[str, Any]:
+    """How the table is to be saved, out of a command's arguments; a policy that cannot be read is an error now."""
+    from shoal.errors import UsageError
+    from shoal.gate.policy import check_policy
+
+    chosen = {name: given.pop(name) for name in ("shuffle", "policy")}
+    for name, value in chosen.items():
+        if value and output is None:
+            raise UsageError(f"--{name} is about the file that is written: name one with -o, or leave it out")
+    check_policy(chosen["policy"])
+    return chosen
 
 
 def print_json(facts: dict[str, Any]) -> None:

@@ -38,10 +38,13 @@ def command(
     RECIPE is a TOML file that --save-recipe wrote, or one of your own; its steps are done one after the other.
     """
     from shoal.data.files import check_place, check_target
+    from shoal.gate.policy import check_policy
     from shoal.protect.run import load_recipe, run
 
     say_when_compiling()
     asked = load_recipe(recipe)
+    if asked.output is not None:
+        check_policy(asked.output.policy)
     target = output or (asked.output.file if asked.output else None)
     inputs = [asked.input.file] if asked.input.file else []
     if target is not None:
@@ -52,7 +55,8 @@ def command(
         release = run(recipe, changed_input=changed_input, threads=threads, progress=progress)
     facts: dict[str, Any] = dict(release.facts)
     if target is not None:
-        release.save(target)
+        how = asked.output
+        release.save(target, shuffle=how is not None and how.shuffle, policy=None if how is None else how.policy)
         facts |= _written(asked, target)
     if report is not None:
         release.report(report)

@@ -166,14 +166,15 @@ def _delimiter(raw: bytes, path: Path) -> str:
     start = raw[: 1 << 18].decode("utf-8", errors="ignore")
     # A file of one column is split by a sign that it does not have: its numbers may have a decimal comma.
     best, score = next((sign for sign in DELIMITERS if sign not in start), ","), (False, 0)
-    for sign in DELIMITERS:
+    tabs = path.name.lower().removesuffix(".gz").endswith(".tsv")
+    for sign in ("\t", *DELIMITERS) if tabs else DELIMITERS:
         rows = _first_rows(start, sign, 200)
         rows = rows[:-1] if len(start) < len(raw) and len(rows) > 1 else rows
         width = len(rows[0])
         found = (width > 1 and all(len(row) == width for row in rows), width)
         if found > score and width > 1:
             best, score = sign, found
-    return "\t" if score[1] < 2 and path.name.lower().removesuffix(".gz").endswith(".tsv") else best
+    return "\t" if tabs and not score[0] else best
 
 
 def _first_rows(text: str, delimiter: str, most: int) -> list[list[str]]:

@@ -15,7 +15,7 @@ import re
 import stat
 import uuid
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -83,12 +83,21 @@ def read_file(
     return source.frame, replace(source, sha256=checksum(path), asked=asked)
 
 
-def write_file(frame: Any, path: str | os.PathLike[str], source: FileSource | None = None) -> None:
-    """Write a frame of any kind; columns that `source` knows and that are unchanged are written as they were read."""
+def write_file(
+    frame: Any,
+    path: str | os.PathLike[str],
+    source: FileSource | None = None,
+    *,
+    check: Callable[[Path], None] | None = None,
+) -> None:
+    """Write a frame of any kind; columns that `source` knows and that are unchanged are written as they were read.
+
+    check: called with the written file before it is put in place; if it raises, nothing is left behind.
+    """
     path = Path(path)
     check_target(path)
     form = format_of(path)
-    table = _as_polars(frame)
+    table = as_polars(frame)
     if form.family != "labelled" and source is not None and source.labels is not None:
         lost = [name for name in table.columns if name in source.labels.values]
         if lost:
@@ -104,6 +113,8 @@ def write_file(frame: Any, path: str | os.PathLike[str], source: FileSource | No
             table.write_parquet(temporary)
         else:
             table.write_ipc(temporary, compression="uncompressed")
+        if check is not None:
+            check(temporary)
 
 
 def check_target(path: str | os.PathLike[str], *inputs: str | os.PathLike[str]) -> Path:
@@ -214,7 +225,8 @@ def _without_index(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
     return frame.drop(index)
 
 
-def _as_polars(frame: Any) -> pl.DataFrame:
+def as_polars(frame: Any) -> pl.DataFrame:
+    """A frame of any kind as one of polars, for writing."""
     if isinstance(frame, pl.DataFrame):
         return frame
     try:

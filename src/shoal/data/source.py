@@ -75,13 +75,11 @@ class FileSource:
             return False
         return bool(original.eq_missing(column).all())
 
-    def take(self, rows: Bools) -> FileSource:
-        """The same source with only the rows where `rows` is true."""
-        mask = pl.Series(rows)
+    def take(self, rows: Bools | NDArray[np.int64]) -> FileSource:
+        """The same source with only the rows where `rows` is true, or with the rows that it lists."""
+        chosen = np.flatnonzero(rows) if rows.dtype == bool else rows
         return replace(
-            self,
-            frame=self.frame.filter(mask),
-            cells={name: cells.filter(mask) for name, cells in self.cells.items()},
+            self, frame=self.frame[chosen], cells={name: cells[chosen] for name, cells in self.cells.items()}
         )
 
     def coded(self, column: pl.Series) -> bool:

@@ -35,13 +35,15 @@ def information_loss(original: Floats, protected: Floats, weights: Floats | None
         before, after = original[:, j], protected[:, j]
         centred = before - before[0]
         centred = centred - np.average(centred, weights=weights)
-        variance = float(np.average(centred**2, weights=weights))
-        change = (before - after) ** 2
+        width = float(before.max() - before.min())
+        # Squares of tiny or huge numbers are no numbers any more: such a column is measured in units of its width.
+        unit = 1.0 if width == 0 or 1e-120 < width < 1e120 else width
+        variance = float(np.average((centred / unit) ** 2, weights=weights))
+        change = ((before - after) / unit) ** 2
         changed = float(change.sum() if weights is None else (weights * change).sum())
         total = float(len(before) if weights is None else weights.sum())
-        if before.min() == before.max():
-            unit = float(before[0]) ** 2 or 1.0
-            sse += changed / unit
+        if width == 0:
+            sse += changed / (float(before[0]) ** 2 or 1.0)
         else:
             sse += changed / variance
             sst += total

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from shoal.data.frames import wrap
 from shoal.data.table import Table
 from shoal.errors import PromiseError, ShoalError
+from shoal.gate.asked import Asked
 from shoal.measure.anonymity import class_sizes
 from shoal.measure.assessment import Assessment, Figure
 from shoal.protect.mask import GroupRelease
@@ -45,6 +46,13 @@ class ComposedRelease(Release):
                     f"what step {number} ({name}) promised of {', '.join(step.changed)} does not hold in the final "
                     f"table: {why}{way}; nothing is written"
                 ) from None
+
+    def asked(self) -> Asked:
+        """Every step's k, l and t on its own columns; values that were only swapped are all still there."""
+        parts = tuple(step.asked() for step in self.steps)
+        quasi = tuple(name for name in self.changed if any(name in part.quasi for part in parts))
+        swapped = tuple(name for name in self.changed if name not in quasi)
+        return replace(super().asked(), quasi=quasi, swapped=swapped, also=parts)
 
     @cached_property
     def assessment(self) -> Assessment:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping as Dict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from shoal.data.columns import coded
 from shoal.data.files import atomically, check_place
 from shoal.errors import PromiseError, UsageError
+from shoal.gate.asked import Asked, Diversity
 from shoal.generalization.constraints import Rule
 from shoal.generalization.domain import Domain
 from shoal.generalization.labels import SUPPRESSED
@@ -51,6 +52,15 @@ class GeneralizedRelease(Release):
                     f"the confidential column {name!r} keeps l = {found_l:g} and t = {found_t:.4f}, short of what was "
                     "asked for; nothing is written"
                 )
+
+    def asked(self) -> Asked:
+        """k for each set, and the l and t that were asked for."""
+        given = replace(super().asked(), column_groups=self.sets)
+        if not self.rules:
+            return given
+        rule = next(iter(self.rules.values()))  # one for all confidential columns
+        low = Diversity(rule.l, rule.kind, rule.c) if rule.l > 1 or rule.kind == "recursive" else None
+        return replace(given, diversity=low, t=rule.t, distance=rule.distance)
 
     def smallest_class(self) -> int:
         """The smallest class over the sets of quasi-identifiers, suppressed rows apart; 0 if no row is kept."""

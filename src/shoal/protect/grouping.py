@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from shoal.data.scaling import scale
 from shoal.errors import PromiseError, UsageError, check_choice, check_k, unknown
 from shoal.evolve.clock import Clock
 from shoal.evolve.progress import Progress, silent
+from shoal.gate.asked import Asked
 from shoal.grouping.correlation import by_correlation
 from shoal.grouping.cost import CONVENTIONS, Evaluation, GroupingCost
 from shoal.grouping.exact import exact
@@ -57,6 +58,10 @@ class GroupedRelease(Release):
                     f"k = {self.k_within}; nothing is written. The convention 'thesis' may leave such a last group: "
                     "take the convention 'sound'"
                 )
+
+    def asked(self) -> Asked:
+        """k within each group of columns."""
+        return replace(super().asked(), k=self.k_within, column_groups=self.column_groups)
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write an HTML page on the groups of columns, loss and risk."""

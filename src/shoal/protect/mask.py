@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from shoal.data.table import Table
 from shoal.errors import InputError, PromiseError, UsageError, check_choice, unknown
 from shoal.evolve.clock import Clock
 from shoal.evolve.progress import Progress, silent
+from shoal.gate.asked import Asked
 from shoal.masking.exact import flow_seeds, mask_by_flow
 from shoal.masking.flow import Network
 from shoal.masking.memetic import Settings, fitness, mask_by_evolution
@@ -149,6 +150,10 @@ class GroupRelease(Release):
         if int((~hidden).sum()) > self.task.unmasked_allowed:
             shown = ", ".join(str(labels[d]) for d in self.task.outlying[~hidden])
             raise PromiseError(f"the original outliers {shown} are still outliers; nothing is written")
+
+    def asked(self) -> Asked:
+        """Only the parameter changed, and its values only changed places."""
+        return replace(super().asked(), quasi=(), swapped=self.changed)
 
     def swap_list(self) -> list[dict[str, Any]]:
         """The swaps: rows (counted from 1) of the vital record and its partner, their districts, their metric."""

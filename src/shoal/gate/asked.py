@@ -1,0 +1,79 @@
+"""What a release was asked to keep: the columns' parts, and k, l and t."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shoal.errors import UsageError, check_choice
+
+KINDS = ("distinct", "entropy", "recursive")
+
+
+@dataclass(frozen=True)
+class Diversity:
+    """l of confidential columns: distinct values, the exponential of their entropy, or recursive with c."""
+
+    l: float  # noqa: E741
+    kind: str = "distinct"
+    c: float = 1.0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The columns' roles and what is promised of them.
+
+    quasi: what was protected. column_groups: those that keep k together, where not all of them do at once.
+    swapped: columns whose values changed places, none gone and none new. also: what each step of several promised.
+    """
+
+    identifiers: tuple[str, ...] = ()
+    quasi: tuple[str, ...] = ()
+    confidential: tuple[str, ...] = ()
+    weight: str | None = None
+    k: int | None = None
+    column_groups: tuple[tuple[str, ...], ...] = ()
+    diversity: Diversity | None = None
+    t: float | None = None
+    distance: str = "equal"
+    swapped: tuple[str, ...] = ()
+    also: tuple[Asked, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_choice("distance", self.distance, ("equal", "ordered"))
+        if self.k is not None and (isinstance(self.k, bool) or int(self.k) != self.k or self.k < 1):
+            raise UsageError(f"k must be a whole number, 1 or more, not {self.k!r}")
+        if self.t is not None and not 0 <= self.t <= 1:
+            raise UsageError(f"t must be between 0 and 1, not {self.t!r}")
+        if (self.diversity or self.t is not None) and not self.confidential:
+            raise UsageError("l and t are about confidential columns: name them with confidential=[...]")
+        for group in self.column_groups:
+            for name in group:
+                if name not in self.quasi:
+                    raise UsageError(f"the column group {', '.join(group)} names {name!r}, which is not protected")
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """The columns that may differ from the original."""
+        return (*self.quasi, *self.swapped)
+
+
+def read_diversity(given: Any) -> Diversity | None:
+    """An l: a number, ("entropy", l) or ("recursive", c, l).
+
+    >>> read_diversity(("recursive", 3, 2))
+    Diversity(l=2.0, kind='recursive', c=3.0)
+    """
+    if given is None or isinstance(given, Diversity):
+        return given
+    parts = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    kind = parts.pop(0) if len(parts) > 1 else "distinct"
+    check_choice("kind of l-diversity", kind, KINDS)
+    try:
+        figures = [float(part) for part in parts]
+    except (TypeError, ValueError):
+        figures = []
+    if len(figures) != (2 if kind == "recursive" else 1) or min(figures) <= 0:
+        raise UsageError(f"l must be a number, ('entropy', l) or ('recursive', c, l), not {given!r}")
+    return Diversity(figures[-1], kind, figures[0] if kind == "recursive" else 1.0)

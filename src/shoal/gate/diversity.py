@@ -1,0 +1,95 @@
+"""What a class tells of a confidential column: l-diversity and t-closeness, from counts of (class, value) pairs.
+
+l after Machanavajjhala et al. 2007, t after Li, Li and Venkatasubramanian 2007. Only values that occur in a class are
+looked at, so that a column of a million different numbers costs no more than one of two.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from shoal.gate.asked import Diversity
+from shoal.gate.cells import Classes, Floats, Ints, codes
+
+
+class Pairs(NamedTuple):
+    """The (class, value) pairs that occur, in rising order: the class, the value's code, how many records."""
+
+    group: Ints
+    value: Ints
+    records: Ints
+    starts: Ints  # the first pair of each class
+
+
+def diversity(classes: Classes, column: pl.Series, asked: Diversity | None) -> float:
+    """The l of the worst class; infinite if no row is kept."""
+    pairs = _pairs(classes, codes(column))
+    if not pairs.records.size:
+        return float("inf")
+    kind = "distinct" if asked is None else asked.kind
+    if kind == "distinct":
+        return float(np.diff(pairs.starts, append=pairs.records.size).min())
+    if kind == "entropy":
+        share = pairs.records / classes.sizes[pairs.group]
+        return float(np.exp(np.add.reduceat(-share * np.log(share), pairs.starts).min()))
+    return _recursive(pairs, 1.0 if asked is None else asked.c)
+
+
+def farthest(classes: Classes, column: pl.Series, distance: str) -> float:
+    """The largest distance of a class from the whole table: half the sum of differences, or ordered (moved ranks)."""
+    coded = codes(column)
+    distinct, coded = np.unique(coded, return_inverse=True)
+    pairs = _pairs(classes, coded.reshape(-1))
+    if not pairs.records.size or distinct.size < 2:
+        return 0.0
+    whole = np.bincount(coded.reshape(-1), minlength=distinct.size) / coded.size
+    share = pairs.records / classes.sizes[pairs.group]
+    if distance == "equal":
+        over = np.abs(share - whole[pairs.value]) - whole[pairs.value]
+        return float((np.add.reduceat(over, pairs.starts).max() + 1.0) / 2)
+    return float(_ordered(pairs, share, whole).max() / (distinct.size - 1))
+
+
+def _pairs(classes: Classes, coded: Ints) -> Pairs:
+    kept = classes.labels >= 0
+    width = int(coded.max(initial=0)) + 1
+    found, count = np.unique(classes.labels[kept] * width + coded[kept], return_counts=True)
+    group = found // width
+    starts = np.flatnonzero(np.diff(group, prepend=-1))
+    return Pairs(group, found % width, count.astype(np.int64), starts)
+
+
+def _recursive(pairs: Pairs, c: float) -> float:
+    """The largest l at which the worst class keeps r_1 < c (r_l + ... + r_m); 0 if none does."""
+    order = np.lexsort((-pairs.records, pairs.group))
+    count = pairs.records[order]
+    ends = np.append(pairs.starts[1:], count.size) - 1
+    upto = np.cumsum(count)
+    tail = upto[ends][pairs.group] - upto + count  # r_l + ... + r_m, at each place l
+    fits = count[pairs.starts][pairs.group] < c * tail
+    return float(np.add.reduceat(fits.astype(np.int64), pairs.starts).min())
+
+
+def _ordered(pairs: Pairs, share: Floats, whole: Floats) -> Floats:
+    """For each class the sum over all ranks of |F_class - F_table|.
+
+    F_class is constant between two values of the class, and F_table rises: each stretch is cut where they cross, and
+    sums of F_table over a stretch are differences of its running sum.
+    """
+    m = whole.size
+    total = np.cumsum(whole)
+    running = np.concatenate([[0.0], np.cumsum(total)])
+    last = np.append(pairs.starts[1:], pairs.records.size) - 1
+    level = np.cumsum(share)
+    level -= np.repeat(level[pairs.starts] - share[pairs.starts], np.diff(pairs.starts, append=pairs.records.size))
+    end = np.append(pairs.value[1:], m)
+    end[last] = m
+    begin = pairs.value
+    cross = np.clip(np.searchsorted(total, level), begin, end)
+    below = level * (cross - begin) - (running[cross] - running[begin])
+    above = (running[end] - running[cross]) - level * (end - cross)
+    first = running[pairs.value[pairs.starts]]  # before its first value the class has F = 0
+    return np.add.reduceat(below + above, pairs.starts) + first

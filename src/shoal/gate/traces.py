@@ -1,0 +1,121 @@
+"""What a file tells of how it was made: numbers of rows and groups, metadata, formulas, codes, earlier releases."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import polars as pl
+
+from shoal.gate.case import Case
+from shoal.gate.cells import classes, comparable, differing, is_number, numbers
+from shoal.gate.findings import Finding
+
+INDEX = re.compile(r"__index_level_\d+__|unnamed: ?\d+|index|level_\d+|row[ _.]?(names?|id|nr|no|number|index)", re.I)
+FORMULA = r"^[=@\t\r]|^[+-]"
+SIGNED = r"^[+-]\s*[0-9.,\s]*([eE][+-]?[0-9]+)?\s*%?$"  # a number with a sign, or the sign alone
+
+
+def traces(case: Case) -> Finding:
+    """Row numbers, group numbers, an index, or metadata beside the values."""
+    told = [f"the file's metadata has {key!r}" for key in case.written.metadata]
+    for name in (name for name in case.after.columns if name not in case.quasi):
+        column = case.after[name]
+        if _numbers_rows(column):
+            told.append(f"{name!r} numbers the rows")
+        elif _numbers_groups(case, column):
+            told.append(f"{name!r} tells the groups apart: one value a group")
+        elif INDEX.fullmatch(name):
+            told.append(f"{name!r} is named like an index")
+    return case.judged(
+        "traces", bool(told), "; ".join(told) or "no number of a row or a group, and no metadata", len(told), 0,
+        "drop these columns and write the file without an index and without metadata",
+    )  # fmt: skip
+
+
+def _numbers_rows(column: pl.Series) -> bool:
+    """Whether a column counts the rows, up or down."""
+    if not is_number(column) or column.null_count() or column.len() < 3:
+        return False
+    steps = np.diff(numbers(column))
+    return bool((steps == 1).all() or (steps == -1).all())
+
+
+def _numbers_groups(case: Case, column: pl.Series) -> bool:
+    """Whether a column has one value in each class, and another in each other class."""
+    for found in case.class_sets:
+        groups = found.sizes.size
+        if not 1 < groups < case.rows or not case.kept.all() or column.n_unique() != groups:
+            continue
+        pairs = pl.DataFrame([comparable(column).rename("value"), pl.Series("group", found.labels)])
+        if pairs.n_unique() == groups:
+            return True
+    return False
+
+
+def formulas(case: Case) -> Finding:
+    """Text cells and names that a spreadsheet would run."""
+    told, count = [], 0
+    names = pl.Series("", case.after.columns)
+    for name, column in [("the first line", names), *((n, case.after[n]) for n in case.after.columns)]:
+        if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
+            continue
+        text = column.cast(pl.String)
+        risky = (text.str.contains(FORMULA) & ~text.str.contains(SIGNED)).fill_null(False)
+        here = int(risky.sum())
+        if here:
+            count += here
+            first = int(risky.to_numpy().argmax())
+            where = f"{name!r} ({here:,} cells, the first in row {first + 1})" if name != "the first line" else name
+            told.append(where)
+    finding = (
+        f"text that a spreadsheet takes for a formula: {', '.join(told)}" if told else "no text looks like a formula"
+    )
+    return case.judged(
+        "formulas", count > 0, finding, count, 0,
+        "put an apostrophe before such text, or tell the readers not to open the file in a spreadsheet",
+    )  # fmt: skip
+
+
+def labels(case: Case) -> Finding:
+    """Value labels of the original that the release no longer has: its codes are left without words."""
+    lost = [name for name in case.untouched if case.labels.get(name) and not case.written.labels.get(name)]
+    told = f"codes without their labels: {', '.join(map(repr, lost))}" if lost else "no value labels were lost"
+    return case.judged(
+        "labels", bool(lost), told, len(lost), 0, "write the labels (.sav, .dta), or release the list of codes with it"
+    )
+
+
+def previous(case: Case) -> Finding:
+    """Classes of this release and of an earlier one, intersected: who is in both has only these to hide among."""
+    earlier = case.previous
+    assert earlier is not None
+    todo = "keep the groups of the earlier release, or withdraw it"
+    shared = [name for name in case.quasi if name in earlier.frame.columns]
+    if earlier.frame.height != case.rows:
+        return case.unmeasured(
+            "previous", f"the earlier release has {earlier.frame.height:,} rows and this one {case.rows:,}", todo
+        )
+    if not shared:
+        return case.unmeasured("previous", "the earlier release has none of the quasi-identifiers", todo)
+    common = [name for name in case.untouched if name in earlier.frame.columns]
+    if not case.aligned or any(differing(case.after[n], earlier.frame[n]).any() for n in common):
+        return case.unmeasured("previous", "the rows of the two releases are not in the same order", todo)
+    both = case.after.select(case.quasi).hstack(
+        earlier.frame.select([pl.col(name).alias(f"{name} before") for name in shared])
+    )
+    least = classes(both, tuple(both.columns), case.kept).smallest
+    k = case.asked.k or case.policy.thresholds.k or 2
+    told = f"the smallest intersection of a class with one of the earlier release has {least:,} records"
+    return case.judged("previous", least < k, told, least, k, todo)
+
+
+def minimality(case: Case) -> Finding:
+    """Whether confidential values had a part in the grouping: who knows the method can then reason backwards."""
+    asked = case.asked.diversity is not None or case.asked.t is not None
+    told = "no l or t was asked for: the groups depend on the quasi-identifiers alone"
+    if asked:
+        told = (
+            "l or t was asked for: the groups depend on confidential values too, and a reader may ask why they are so"
+        )
+    return case.judged("minimality", asked, told, None, None, "say so in the documentation of the release")
