@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: demo test lint soak bench docs clean
+.PHONY: demo test lint chromium soak bench docs clean
 
 $(BIN)/shoal: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -25,9 +25,14 @@ demo: $(BIN)/shoal ## protect the bundled survey
 	  --quasi age,hours,income,expenses,wealth --confidential diagnosis \
 	  -o out/survey-protected.csv --report out/survey-report.html
 
-test: lint ## lint, then every test on all cores; kernels are compiled once for all workers
+test: lint chromium ## lint, then every test on all cores; kernels are compiled once for all workers
 	$(BIN)/shoal warmup
 	$(BIN)/python -m pytest -q -n $(WORKERS)
+
+chromium: ## the browser for the tests of the pages, where it may be installed; without it they are skipped
+	@command -v chromium >/dev/null || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null \
+	  || { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q chromium; } >/dev/null 2>&1 \
+	  || echo "no Chromium could be installed: the tests of the pages in a browser are skipped"
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

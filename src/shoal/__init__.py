@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from shoal.protect.run import run as run
     from shoal.recipe import Recipe as Recipe
     from shoal.release import Release as Release
+    from shoal.report.release import report_files as report_files
     from shoal.study.compare import compare as compare
 
 _WHERE = {
@@ -39,6 +40,7 @@ _WHERE = {
     "run": "shoal.protect.run",
     "Recipe": "shoal.recipe",
     "Release": "shoal.release",
+    "report_files": "shoal.report.release",
 }
 _ROOMS = ("data", "partition", "grouping", "generalization", "masking", "measure", "gate", "study")
 
@@ -55,6 +57,7 @@ __all__ = [
     "mask_group",
     "microaggregate",
     "read",
+    "report_files",
     "run",
 ]
 

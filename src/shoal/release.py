@@ -10,9 +10,7 @@ import os
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from shoal.assessment import assess_columns
 from shoal.data.files import check_target
@@ -21,6 +19,7 @@ from shoal.errors import PromiseError
 from shoal.gate.asked import Asked
 from shoal.measure.anonymity import class_sizes
 from shoal.measure.assessment import Assessment
+from shoal.measure.columns import moments
 
 if TYPE_CHECKING:
     from shoal.evolve.trace import Point
@@ -52,6 +51,7 @@ class Release:
     versions: dict[str, str] = field(default_factory=dict)
     checksum: str | None = None
     trace: tuple[Point, ...] = ()
+    kind: ClassVar[str] = "microaggregation"
 
     @cached_property
     def protected(self) -> Table:
@@ -118,11 +118,11 @@ class Release:
         )  # fmt: skip
         return target
 
-    def report(self, path: str | os.PathLike[str]) -> Path:
-        """Write an HTML page on what was done, lost and left; it works offline."""
-        from shoal.report.page import write_report
+    def report(self, path: str | os.PathLike[str], external: bool = False) -> Path:
+        """Write an HTML page on what was done, lost and left; external: nothing in it that could tell a record."""
+        from shoal.report.release import write_release
 
-        return write_report(self, Path(path))
+        return write_release(self, Path(path), external)
 
     def column_changes(self) -> list[dict[str, Any]]:
         """Mean and deviation of each protected column, before and after."""
@@ -132,8 +132,7 @@ class Release:
         for j, name in enumerate(self.changed):
             row: dict[str, Any] = {"column": name}
             for when, values in (("before", before[:, j]), ("after", after[:, j])):
-                mean = float(np.average(values, weights=weights))
-                row[f"mean_{when}"] = mean
-                row[f"deviation_{when}"] = float(np.sqrt(np.average((values - mean) ** 2, weights=weights)))
+                found = moments(values, weights)
+                row |= {f"mean_{when}": found.mean, f"deviation_{when}": found.deviation}
             rows.append(row)
         return rows

@@ -115,4 +115,4 @@ def test_readable_table_and_report(people: Path, tmp_path: Path) -> None:
     for word in ("records", "groups", "smallest group", "information loss", "mean before", "deviation after"):
         assert word in result.stdout
     html = page.read_text()
-    assert "distribution-0" in html and "Plotly" in html and 'src="http' not in html
+    assert "What was lost" in html and "Plotly" in html and 'src="http' not in html

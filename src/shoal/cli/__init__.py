@@ -21,6 +21,7 @@ COMMANDS = {
     "compare": "Run the methods that suit the data and show their loss and risk side by side.",
     "assess": "Measure what a protected file lost and what risk is left.",
     "check": "Look for broken promises and leaks in a release before it goes out.",
+    "report": "Write a page on two files: what a release lost and what risk is left.",
     "study": "Study how a search behaves under its settings.",
     "reproduce": "Make the papers' tables again, the printed figures beside ours.",
     "data": "List the benchmark data sets; make the generated ones.",

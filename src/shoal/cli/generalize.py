@@ -8,6 +8,7 @@ import click
 
 from shoal.cli.options import (
     NAMES,
+    check_external,
     input_options,
     output_options,
     print_json,
@@ -46,6 +47,7 @@ from shoal.errors import UsageError
 def command(
     output: str | None,
     report: str | None,
+    external: bool,
     as_json: bool,
     mapping: str | None,
     applied: str | None,
@@ -61,6 +63,7 @@ def command(
     say_when_compiling()
     save_recipe = recipe_writer(given)
     saving = saving_options(given, output)
+    check_external(external, report)
     context = click.get_current_context()
     if applied is not None:
         _refuse_with_apply(context)
@@ -85,7 +88,7 @@ def command(
     if mapping is not None:
         release.save_mapping(mapping)
     if report is not None:
-        release.report(report)
+        release.report(report, external)
     if as_json:
         print_json(release.facts)
         return
@@ -97,8 +100,8 @@ def command(
 
 def _refuse_with_apply(context: click.Context) -> None:
     """With a given mapping nothing is searched: an option of the search would be ignored, so it is an error."""
-    fine = {"file", "applied", "output", "report", "as_json", "identifiers", "confidential", "weight", "delimiter"}
-    fine |= {"encoding", "decimal", "shuffle", "policy"}
+    fine = {"file", "applied", "output", "report", "external", "as_json", "identifiers", "confidential", "weight"}
+    fine |= {"delimiter", "encoding", "decimal", "shuffle", "policy"}
     for name in context.params:
         source = context.get_parameter_source(name)
         if name not in fine and source is click.core.ParameterSource.COMMANDLINE:

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from shoal.cli.options import (
+    check_external,
     input_options,
     output_options,
     print_json,
@@ -42,7 +43,13 @@ from shoal.cli.options import (
 @click.option("--threads", type=click.IntRange(min=1), default=None, help="At most this many; all cores by default.")
 @output_options
 def command(
-    output: str | None, report: str | None, as_json: bool, groups_file: str | None, front: bool, **given: Any
+    output: str | None,
+    report: str | None,
+    external: bool,
+    as_json: bool,
+    groups_file: str | None,
+    front: bool,
+    **given: Any,
 ) -> None:
     """Group the columns of FILE and microaggregate each group of columns by itself.
 
@@ -55,6 +62,7 @@ def command(
     say_when_compiling()
     save_recipe = recipe_writer(given)
     saving = saving_options(given, output)
+    check_external(external, report)
     if output is not None:
         check_target(output, given["file"])
     if report is not None:
@@ -67,7 +75,7 @@ def command(
         release.save(output, **saving)
     save_recipe(release, output, saving)
     if report is not None:
-        release.report(report)
+        release.report(report, external)
     if as_json:
         print_json(release.facts)
         return

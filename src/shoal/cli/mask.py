@@ -9,6 +9,7 @@ import click
 
 from shoal.cli.options import (
     NAMES,
+    check_external,
     input_options,
     output_options,
     print_json,
@@ -84,7 +85,9 @@ def method_options(command: Any) -> Any:
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Runs at the same time.")
 @method_options
 @output_options
-def command(output: str | None, report: str | None, swap_file: str | None, as_json: bool, **given: Any) -> None:
+def command(
+    output: str | None, report: str | None, external: bool, swap_file: str | None, as_json: bool, **given: Any
+) -> None:
     """Swap records of FILE between districts so that the vital group's outliers are masked.
 
     Only the parameter values of swapped pairs change. Written is only what was verified.
@@ -94,6 +97,7 @@ def command(output: str | None, report: str | None, swap_file: str | None, as_js
     say_when_compiling()
     save_recipe = recipe_writer(given)
     saving = saving_options(given, output)
+    check_external(external, report)
     for name in ("quasi", "weight"):
         if given[name]:
             raise UsageError(f"--{name} has no meaning for masking: leave it out; --influential names the columns used")
@@ -118,7 +122,7 @@ def command(output: str | None, report: str | None, swap_file: str | None, as_js
         release.save(output, **saving)
     save_recipe(release, output, saving)
     if report is not None:
-        release.report(report)
+        release.report(report, external)
     if swap_file is not None:
         _write_swaps(release, swap_file)
     if as_json:

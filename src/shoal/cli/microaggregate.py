@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from shoal.cli.options import (
+    check_external,
     input_options,
     output_options,
     print_json,
@@ -71,7 +72,7 @@ METHOD_OPTIONS = (
 @click.option("--missing", default="error", show_default=True, help="Missing values: error, drop or median.")
 @click.option("--threads", type=click.IntRange(min=1), default=None, help="At most this many; all cores by default.")
 @output_options
-def command(output: str | None, report: str | None, as_json: bool, **given: Any) -> None:
+def command(output: str | None, report: str | None, external: bool, as_json: bool, **given: Any) -> None:
     """Put the records of FILE into groups of at least k and replace each by its group's mean.
 
     Every record then looks like at least k - 1 others in the columns named by --quasi.
@@ -82,6 +83,7 @@ def command(output: str | None, report: str | None, as_json: bool, **given: Any)
     say_when_compiling()
     save_recipe = recipe_writer(given)
     saving = saving_options(given, output)
+    check_external(external, report)
     own = {name: given.pop(name) for name in (option.name or "" for option in METHOD_OPTIONS)}
     options = {name: value for name, value in own.items() if value is not None}
     method(given["method"]).check_options(options)
@@ -98,7 +100,7 @@ def command(output: str | None, report: str | None, as_json: bool, **given: Any)
         release.save(output, **saving)
     save_recipe(release, output, saving)
     if report is not None:
-        release.report(report)
+        release.report(report, external)
     if as_json:
         print_json(release.facts)
     else:

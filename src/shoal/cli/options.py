@@ -53,6 +53,9 @@ def input_options(command: F) -> F:
     return command
 
 
+external_option = click.option(
+    "--external", is_flag=True, help="A page for the outside: nothing in it that could tell a record."
+)
 csv_options = (
     click.option("--delimiter", default=None, help="Of a CSV file; found out if not given."),
     click.option("--encoding", default=None, help="Of a CSV file; found out if not given."),
@@ -71,12 +74,21 @@ def output_options(command: F) -> F:
                 "--shuffle", is_flag=True, help="Write the rows in an order drawn from the seed: keep it secret."
             ),
             click.option("--policy", default=None, help="Write only what passes: a policy's name or FILE.toml."),
+            external_option,
             click.option("--seed", type=int, default=0, show_default=True, help="The same seed, the same answer."),
             click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object."),
         )
     ):
         command = option(command)
     return command
+
+
+def check_external(external: bool, report: str | None) -> None:
+    """An option that nothing uses is an error."""
+    from shoal.errors import UsageError
+
+    if external and report is None:
+        raise UsageError("--external is about the page of --report: give --report FILE.html, or leave it out")
 
 
 def read_table(given: dict[str, Any]) -> Table:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shoal.cli.options import print_json, progress_bar, say_when_compiling
+from shoal.cli.options import check_external, external_option, print_json, progress_bar, say_when_compiling
 
 if TYPE_CHECKING:
     from shoal.recipe import Recipe
@@ -27,11 +27,18 @@ SHOWN_BY = {
 @click.argument("recipe", type=click.Path())
 @click.option("-o", "--output", type=click.Path(), default=None, help="Write the table here, not where RECIPE says.")
 @click.option("--report", type=click.Path(), default=None, help="Write an HTML page on loss and risk here.")
+@external_option
 @click.option("--changed-input", is_flag=True, help="Go on if the input is no longer the file of the recipe.")
 @click.option("--threads", type=click.IntRange(min=1), default=None, help="At most this many; the answer is the same.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
 def command(
-    recipe: str, output: str | None, report: str | None, changed_input: bool, threads: int | None, as_json: bool
+    recipe: str,
+    output: str | None,
+    report: str | None,
+    external: bool,
+    changed_input: bool,
+    threads: int | None,
+    as_json: bool,
 ) -> None:
     """Do again what RECIPE says: same input, same steps, same seed, hence the same output to the bit.
 
@@ -42,6 +49,7 @@ def command(
     from shoal.protect.run import load_recipe, run
 
     say_when_compiling()
+    check_external(external, report)
     asked = load_recipe(recipe)
     if asked.output is not None:
         check_policy(asked.output.policy)
@@ -59,7 +67,7 @@ def command(
         release.save(target, shuffle=how is not None and how.shuffle, policy=None if how is None else how.policy)
         facts |= _written(asked, target)
     if report is not None:
-        release.report(report)
+        release.report(report, external)
     if as_json:
         print_json(facts)
         return

@@ -6,12 +6,10 @@ protected columns together fewer records may look alike: that number, the joint 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +30,7 @@ class ComposedRelease(Release):
 
     steps: tuple[Release, ...]
     names: tuple[str, ...]
+    kind: ClassVar[str] = "composed"
 
     def verify(self) -> None:
         """The promises of every release, and those of each step on the final table."""
@@ -72,40 +71,6 @@ class ComposedRelease(Release):
                 for figure in _figures(step)
             ]
         )
-
-    def report(self, path: str | os.PathLike[str]) -> Path:
-        """Write an HTML page on the steps and what is left; it works offline."""
-        from shoal.data.files import check_place
-        from shoal.report.figures import figure
-        from shoal.study.reproduce.result import Result
-
-        plain = [
-            [number, name, key.replace("_", " "), figure(value)]
-            for number, (name, step) in enumerate(zip(self.names, self.steps, strict=True), start=1)
-            for key, value in step.facts.items()
-            if isinstance(value, str | int | float)
-        ]
-        measured = [[f.name.replace("_", " "), f.meaning, figure(f.value), f.range] for f in self.assessment.figures]
-        note = "What each step promised of its own columns was verified on the final table."
-        result = Result(
-            f"{self.title}: {self.original.rows:,} records",
-            [
-                {
-                    "title": "Loss and risk",
-                    "columns": ["figure", "what it says", "value", "range"],
-                    "rows": measured,
-                    "note": note,
-                },
-                {
-                    "title": "What was done",
-                    "columns": ["step", "command", "figure", "value"],
-                    "rows": plain,
-                    "note": "",
-                },
-            ],
-        )
-        source = self.original.source
-        return result.write_page(check_place(path, *([source.path] if source else [])))
 
     def _on_final(self) -> Iterator[Release]:
         """Each step's release as if it had led to the final table in one go: only its own columns differ."""

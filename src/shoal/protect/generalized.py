@@ -7,6 +7,7 @@ from collections.abc import Mapping as Dict
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,7 @@ class GeneralizedRelease(Release):
     domains: tuple[Domain, ...] = ()
     rules: Dict[str, Rule] = field(default_factory=dict)
     sets: tuple[tuple[str, ...], ...] = ()
+    kind: ClassVar[str] = "generalization"
 
     def verify(self) -> None:
         """Check on the final table: rows, identifiers, other columns, and k, l and t of every row that is kept."""
@@ -99,12 +101,6 @@ class GeneralizedRelease(Release):
         with atomically(target) as temporary:
             self.mapping.save(temporary)
         return target
-
-    def report(self, path: str | os.PathLike[str]) -> Path:
-        """Write an HTML page with the front and the groups of each attribute."""
-        from shoal.report.generalization import write_report
-
-        return write_report(self, Path(path))
 
     def label_counts(self, name: str) -> tuple[list[str], list[int]]:
         """The labels of a protected column and how many rows have each."""

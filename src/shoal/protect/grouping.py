@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -46,6 +45,7 @@ class GroupedRelease(Release):
     column_groups: tuple[tuple[str, ...], ...] = ()
     k_within: int = 0
     front: tuple[dict[str, Any], ...] = ()
+    kind: ClassVar[str] = "grouping"
 
     def verify(self) -> None:
         """The promises of every release, and k within each group of columns of the final table."""
@@ -62,12 +62,6 @@ class GroupedRelease(Release):
     def asked(self) -> Asked:
         """k within each group of columns."""
         return replace(super().asked(), k=self.k_within, column_groups=self.column_groups)
-
-    def report(self, path: str | os.PathLike[str]) -> Path:
-        """Write an HTML page on the groups of columns, loss and risk."""
-        from shoal.report.grouping import write_grouping_report
-
-        return write_grouping_report(self, Path(path))
 
 
 @recorded("group")

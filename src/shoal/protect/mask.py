@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,6 +122,7 @@ class GroupRelease(Release):
     task: Task
     parameter: str
     vital: tuple[str, Sequence[Any]]
+    kind: ClassVar[str] = "masking"
 
     def verify(self) -> None:
         """Check on the final table: totals, sizes, one swap a record, only swapped pairs changed, outliers masked."""
@@ -170,12 +170,6 @@ class GroupRelease(Release):
             }
             for (v, u), c in zip(swaps, metric, strict=True)
         ]
-
-    def report(self, path: Any) -> Path:
-        """Write an HTML page: the signals before and after, the feasible solutions, how it was done."""
-        from shoal.report.masking import write_masking_report
-
-        return write_masking_report(self, Path(path))
 
 
 def _check_options(method: str, options: Mapping[str, Any]) -> None:

@@ -1,102 +1,141 @@
-"""The page of a release: what came in, what was done, what was lost, what risk is left, how to repeat it.
+"""A page: sections of text, tables, charts and code, made into one HTML file that works offline and prints.
 
-One file that works offline and prints; the charts are plotly's, its code inside the page.
+Every page that Shoal writes, of a release or of a study, is such a page: the same template, the same style. The charts
+are plotly's, its code inside the file once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
-import numpy as np
-import plotly.graph_objects as go
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from numpy.typing import NDArray
+from plotly.io.json import to_json_plotly
 from plotly.offline import get_plotlyjs
 
 from shoal import __version__
 from shoal.data.files import atomically, check_place
+from shoal.report.charts import styled
 from shoal.report.figures import figure
 
-if TYPE_CHECKING:
-    from shoal.release import Release
 
-BEFORE, AFTER = "#8a94a6", "#0b7285"
+@dataclass(frozen=True)
+class Text:
+    """A paragraph; a note is set smaller."""
 
-
-def write_report(release: Release, path: Path) -> Path:
-    """Write the page of a release, all or nothing."""
-    inputs = [release.original.source.path] if release.original.source else []
-    check_place(path, *inputs)
-    page = render(release)
-    with atomically(path) as temporary:
-        temporary.write_text(page, encoding="utf-8")
-    return path
+    text: str
+    note: bool = False
+    kind: ClassVar[str] = "text"
 
 
-def render(release: Release) -> str:
-    """The page as HTML."""
-    environment = Environment(
-        loader=PackageLoader("shoal.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    environment.filters["figure"] = figure
-    before, after = (t.numbers(release.changed, allow_constant=True) for t in (release.original, release.protected))
-    charts = [
-        chart(distribution(before[:, j], after[:, j], name), f"distribution-{j}")
-        for j, name in enumerate(release.changed)
-    ]
-    if release.solution is not None and hasattr(release.solution, "sizes"):
-        charts.insert(0, chart(group_sizes(release.solution.sizes), "group-sizes"))
-    return environment.get_template("release.html").render(
-        release=release,
-        facts=release.facts,
-        columns=release.original.describe(),
-        roles=release.original.roles,
-        changes=release.column_changes(),
-        figures=release.assessment.figures,
-        charts=charts,
-        plotly=get_plotlyjs(),
-        version=__version__,
-    )
+@dataclass(frozen=True)
+class Points:
+    """A list, each point a few words and what they mean."""
+
+    points: Sequence[tuple[str, str]]
+    kind: ClassVar[str] = "points"
 
 
-def distribution(before: NDArray[np.float64], after: NDArray[np.float64], name: str) -> Any:
-    """A column's histogram before and after, over the same bins."""
-    low, high = float(before.min()), float(before.max())
-    # A few very large values would squeeze all others into one bar: the view is cut at the 0.5 and 99.5 % points.
-    left, right = (float(q) for q in np.quantile(before, [0.005, 0.995]))
-    if right - left <= 0:
-        left, right = low, high
-    edges = np.linspace(left, right, 41) if right > left else np.array([left - 0.5, left + 0.5])
-    middles = (edges[:-1] + edges[1:]) / 2
-    chart = go.Figure()
-    for values, label, color in ((before, "before", BEFORE), (after, "after", AFTER)):
-        counts = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0]
-        chart.add_bar(x=middles.tolist(), y=counts.tolist(), name=label, marker_color=color, opacity=0.65)
-    chart.update_layout(barmode="overlay", bargap=0.05, xaxis_title=name, yaxis_title="records")
-    return chart
+@dataclass(frozen=True)
+class Code:
+    """Something to copy."""
+
+    title: str
+    text: str
+    kind: ClassVar[str] = "code"
 
 
-def group_sizes(sizes: NDArray[np.int64]) -> Any:
-    """How many groups of each size there are."""
-    size, count = np.unique(sizes, return_counts=True)
-    figure = go.Figure(go.Bar(x=size.tolist(), y=count.tolist(), marker_color=AFTER))
-    figure.update_layout(
-        xaxis_title="records in a group", yaxis_title="groups", xaxis_dtick=1 if len(size) < 20 else None
-    )
-    return figure
+@dataclass(frozen=True)
+class Told:
+    """A cell with a figure's name and, below it, a plain sentence of what it means."""
+
+    name: str
+    meaning: str
 
 
-def chart(figure: Any, identity: str) -> str:
-    """A chart as a piece of a page, without plotly's code, which the page holds once."""
-    figure.update_layout(
-        template="simple_white",
-        height=280,
-        margin={"l": 60, "r": 20, "t": 20, "b": 50},
-        legend={"orientation": "h", "y": 1.1},
-        font={"family": "system-ui, sans-serif"},
-    )
-    html: str = figure.to_html(
-        full_html=False, include_plotlyjs=False, div_id=identity, config={"responsive": True, "displayModeBar": False}
-    )
-    return html
+@dataclass(frozen=True)
+class Grid:
+    """A table whose first `text` columns are words and whose others are figures."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    text: int = 1
+    title: str = ""
+    note: str = ""
+    kind: ClassVar[str] = "grid"
+
+
+@dataclass(frozen=True)
+class Charts:
+    """plotly figures by their titles, side by side where there is room; wide: each over the whole width."""
+
+    figures: Sequence[tuple[str, Any]]
+    wide: bool = False
+    note: str = ""
+    kind: ClassVar[str] = "charts"
+
+
+Block = Text | Points | Code | Grid | Charts
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and what stands under it."""
+
+    title: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True)
+class Page:
+    """A title, a sentence under it, a few figures on cards, and the sections; a section without blocks is left out."""
+
+    title: str
+    sections: Sequence[Section]
+    lead: str = ""
+    cards: Sequence[tuple[str, Any]] = ()
+
+    def write(self, path: Path, *inputs: Path) -> Path:
+        """Write the page, all or nothing, and never over one of the inputs."""
+        check_place(path, *inputs)
+        html = self.html()
+        with atomically(path) as temporary:
+            temporary.write_text(html, encoding="utf-8")
+        return path
+
+    def html(self) -> str:
+        """The page as one HTML file."""
+        environment = Environment(
+            loader=PackageLoader("shoal.report"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        environment.filters["figure"] = figure
+        drawn: list[dict[str, Any]] = []
+        sections = [
+            {"title": section.title, "blocks": [_numbered(block, drawn) for block in section.blocks]}
+            for section in self.sections
+            if section.blocks
+        ]
+        return environment.get_template("base.html").render(
+            page={"title": self.title, "lead": self.lead, "cards": self.cards, "sections": sections},
+            charts=to_json_plotly(drawn) if drawn else "",  # safe inside a script: <, > and / are escaped
+            plotly=get_plotlyjs() if drawn else "",
+            version=__version__,
+        )
+
+
+def _numbered(block: Block, drawn: list[dict[str, Any]]) -> Any:
+    """The block itself; charts get a place of their own in the page and join those to be drawn."""
+    if not isinstance(block, Charts):
+        return block
+    places = []
+    for title, made in block.figures:
+        identity = f"chart-{len(drawn) + 1}"
+        drawn.append({"id": identity, **styled(made).to_plotly_json()})
+        places.append({"title": title, "identity": identity})
+    return {"kind": "charts", "charts": places, "wide": block.wide, "note": block.note}

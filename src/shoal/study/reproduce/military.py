@@ -18,7 +18,7 @@ from shoal.masking.memetic import Settings, mask_by_evolution
 from shoal.masking.outliers import outliers
 from shoal.masking.restriction import zmf
 from shoal.masking.task import Answer, Solution, Task
-from shoal.report.masking import signal_chart
+from shoal.report.charts import signal_chart
 from shoal.study.military_task import military_task
 from shoal.study.reproduce.published_signals import ROWS, THRESHOLD
 from shoal.study.reproduce.result import Result, Table

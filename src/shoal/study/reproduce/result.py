@@ -48,22 +48,19 @@ class Result:
 
     def write_page(self, path: Path) -> Path:
         """One HTML file with the tables and the charts, that works offline."""
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-        from plotly.offline import get_plotlyjs
+        from shoal.report.page import Charts, Grid, Page, Section
 
-        from shoal import __version__
-        from shoal.data.files import atomically
-        from shoal.report.figures import figure
-        from shoal.report.page import chart
+        sections = [
+            Section(t["title"], [Grid(t["columns"], t["rows"], text=_words(t["rows"]), note=t["note"])])
+            for t in self.tables
+        ]
+        if self.figures:
+            sections.append(Section("Charts", [Charts(list(self.figures.items()))]))
+        return Page(self.title, sections).write(path)
 
-        environment = Environment(
-            loader=PackageLoader("shoal.study"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-        )
-        environment.filters["figure"] = figure
-        charts = {title: chart(made, f"chart-{i}") for i, (title, made) in enumerate(self.figures.items())}
-        page = environment.get_template("result.html").render(
-            result=self, charts=charts, plotly=get_plotlyjs() if charts else "", version=__version__
-        )
-        with atomically(path) as temporary:
-            temporary.write_text(page, encoding="utf-8")
-        return path
+
+def _words(rows: Sequence[Sequence[Any]]) -> int:
+    """How many of the first columns hold words; the first always does."""
+    columns = list(zip(*rows, strict=True))
+    numbers = (j for j, cells in enumerate(columns) if not all(isinstance(cell, str) for cell in cells))
+    return max(1, next(numbers, len(columns)))

@@ -1,0 +1,70 @@
+"""A column in a few figures: mean, deviation, quantiles; and the correlations of several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Mean and standard deviation (of the population)."""
+
+    mean: float
+    deviation: float
+
+
+def moments(values: Floats, weights: Floats | None = None) -> Moments:
+    """Of the values that are there, weighted if there are weights."""
+    present = ~np.isnan(values)
+    if not present.any():
+        return Moments(float("nan"), float("nan"))
+    found = values[present]
+    weigh = None if weights is None else weights[present]
+    mean = float(np.average(found, weights=weigh))
+    return Moments(mean, float(np.sqrt(np.average((found - mean) ** 2, weights=weigh))))
+
+
+def quantiles(values: Floats, shares: Sequence[float]) -> list[float]:
+    """Of the values that are there; each record counts once, whatever its weight."""
+    found = values[~np.isnan(values)]
+    return np.quantile(found, list(shares)).tolist() if found.size else [float("nan")] * len(shares)
+
+
+def correlations(values: Floats, weights: Floats | None = None) -> Floats:
+    """Pearson's, of the complete rows; NaN where a column is constant."""
+    complete = ~np.isnan(values).any(axis=1)
+    found = values[complete]
+    if len(found) < 2:
+        return np.full((values.shape[1], values.shape[1]), np.nan)
+    weigh = np.ones(len(found)) if weights is None else weights[complete]
+    centred = found - found[0]  # the origin is moved first: offsets of 1e9 would drown the spread in rounding
+    centred = centred - np.average(centred, axis=0, weights=weigh)
+    covariance = (centred * weigh[:, None]).T @ centred
+    spread = np.sqrt(np.diag(covariance))
+    spread = np.where(np.ptp(found, axis=0) > 0, spread, np.nan)
+    return np.asarray(np.clip(covariance / np.outer(spread, spread), -1.0, 1.0))
+
+
+def detail_lost(before: NDArray[np.integer[Any]], after: NDArray[np.integer[Any]]) -> float | None:
+    """Percent of a column's entropy that its labels no longer tell: H(before | after) / H(before); codes, a row each.
+
+    >>> detail_lost(np.array([0, 1, 2, 3]), np.array([0, 0, 1, 1]))
+    50.0
+    """
+    whole, left = _entropy(before.astype(np.int64)), _entropy(after.astype(np.int64))
+    if whole <= 0:
+        return None
+    joint = _entropy(before.astype(np.int64) * (int(after.max()) + 1) + after)
+    return 100.0 * min(1.0, max(0.0, (joint - left) / whole))
+
+
+def _entropy(codes: NDArray[np.int64]) -> float:
+    share = np.unique(codes, return_counts=True)[1] / codes.size
+    return float(-(share * np.log(share)).sum())

@@ -1,0 +1,145 @@
+"""What the pages are made of: bins, suppression, figures of columns, charts of a search."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import shoal
+from shoal.evolve.trace import Point
+from shoal.measure.columns import correlations, detail_lost, moments
+from shoal.report.bins import bins, dominated, in_order, round_edges, smoothed, tells_few, without_small
+from shoal.report.charts import evolution
+from shoal.report.page import Charts, Code, Grid, Page, Section, Text
+
+COUNTS = arrays(np.int64, st.integers(1, 12), elements=st.integers(0, 40))
+VALUES = arrays(np.float64, st.integers(1, 60), elements=st.floats(-1e9, 1e9, allow_subnormal=True))
+
+
+@given(COUNTS, st.integers(1, 30))
+def test_what_is_hidden_is_no_small_number(counts: np.ndarray, least: int) -> None:
+    shown = without_small(counts, least)
+    assert ((shown == 0) | ((shown == counts) & (shown >= least))).all()
+    hidden = int(counts.sum() - shown.sum())
+    assert hidden == 0 or hidden >= least or not shown.any()
+    if (counts[counts > 0] >= least).all():
+        assert (shown == counts).all()
+
+
+@given(VALUES, st.booleans())
+def test_bins_hold_every_record(values: np.ndarray, rounded: bool) -> None:
+    values = np.rint(values) if rounded else values
+    found = bins(values, values)
+    assert found is not None and sum(found.before) == sum(found.after) == values.size
+    assert found.width > 0 and len(found.before) == len(found.middles) <= 34
+
+
+@given(VALUES.filter(lambda v: v.max() > v.min()))
+def test_bins_end_at_round_numbers(values: np.ndarray) -> None:
+    edges = round_edges(float(values.min()), float(values.max()))
+    assert edges[0] <= values.min() * (1 - 1e-12 * np.sign(values.min())) or np.isclose(edges[0], values.min())
+    assert edges[-1] >= values.max() or np.isclose(edges[-1], values.max())
+    if len(edges) > 2:
+        step = float(edges[1] - edges[0])
+        assert min(abs(np.log10(step / m) - round(np.log10(step / m))) for m in (1, 2, 5)) < 1e-3
+
+
+def test_few_records_make_no_mean() -> None:
+    rng = np.random.default_rng(0)
+    plain = in_order(rng.normal(0, 1, 200))
+    assert not tells_few(plain, 10)
+    assert tells_few(plain[:9], 10)
+    assert tells_few(in_order(np.append(plain, 1e6)), 10)  # one record is nearly all of the sum
+    assert tells_few(in_order(np.r_[np.zeros(200), np.ones(5)]), 10)  # the mean would count five records
+    assert not tells_few(np.zeros(200), 10)  # everybody has it
+    assert dominated(np.array([0.0, 0.0, 0.0, 5.0]), 1) and not dominated(np.zeros(4), 2)
+
+
+def test_a_quantile_is_the_mean_of_many() -> None:
+    ordered = np.arange(100.0)
+    assert smoothed(ordered, 0.5, 10) == pytest.approx(49.5)
+    assert smoothed(ordered, 0.0, 10) == pytest.approx(4.5)
+    assert smoothed(ordered[:19], 0.5, 10) is None
+    assert smoothed(np.append(ordered, 1e9), 1.0, 10) is None
+    assert smoothed(np.r_[np.zeros(50), 1.0, np.ones(49)], 0.5, 10) == pytest.approx(0.5)
+
+
+@given(arrays(np.float64, (20, 3), elements=st.floats(-1e3, 1e3).map(lambda v: round(v, 3))))
+def test_correlations_as_numpy_has_them(values: np.ndarray) -> None:
+    found = correlations(values + 1e9)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        expected = np.corrcoef(values.T)
+    varied = np.ptp(values, axis=0) > 1e-3
+    for i in range(3):
+        for j in range(3):
+            if varied[i] and varied[j]:
+                assert found[i, j] == pytest.approx(expected[i, j], abs=1e-3)
+
+
+def test_moments_and_detail() -> None:
+    values, weights = np.array([1.0, 3.0, np.nan]), np.array([3.0, 1.0, 5.0])
+    found = moments(values, weights)
+    assert found.mean == 1.5 and found.deviation == pytest.approx(np.sqrt(0.75))
+    codes = np.arange(16)
+    assert detail_lost(codes, codes) == 0.0
+    assert detail_lost(codes, codes // 4) == pytest.approx(50.0)
+    assert detail_lost(codes, np.zeros(16, dtype=np.int64)) == pytest.approx(100.0)
+    assert detail_lost(np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64)) is None
+
+
+def test_the_curve_of_a_search() -> None:
+    looks = [("first", 1, 10, 5.0), ("first", 10, 10, 4.0), ("second", 1, 4, 4.0), ("", 4, 4, 3.0)]
+    trace = [Point(*look) for look in looks]
+    chart = evolution(trace).to_dict()
+    curves = [t for t in chart["data"] if t["line"].get("dash") is None]
+    assert [list(c["y"]) for c in curves] == [[5.0, 4.0], [4.0, 3.0]]
+    assert [list(c["x"]) for c in curves] == [[0.1, 1.0], [1.25, 2.0]]
+    assert list(chart["layout"]["xaxis"]["ticktext"]) == ["first", "second"]
+    assert evolution(trace[:1]) is None and evolution([]) is None  # a single look is no curve
+    assert evolution([trace[1], trace[0]._replace(done=11)]) is None  # a best that rises: several objectives
+    alone = evolution(trace[:2]).to_dict()
+    assert list(alone["data"][0]["x"]) == [1, 10]
+
+
+def test_names_cannot_break_the_page(tmp_path: Path) -> None:
+    nasty = "</script><img src=x onerror=alert(1)>"
+    frame = pl.DataFrame({nasty: np.arange(60.0) ** 2, "b": np.sqrt(np.arange(60.0))})
+    page = shoal.microaggregate(frame, k=3, method="mdav").report(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<img" not in re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
+    charts = re.search(r"^const charts = (.*);$", page, re.MULTILINE)
+    assert charts is not None and "<" not in charts[1] and json.loads(charts[1])
+
+
+def test_a_page_without_charts_carries_no_plotly(tmp_path: Path) -> None:
+    sections = [
+        Section("One", [Text("a & b"), Grid(["x", "y"], [["p", 1.25]]), Code("c", "d < e")]),
+        Section("Two", []),
+        Section("Three", [Charts([])]),
+    ]
+    html = Page("T", sections).write(tmp_path / "p.html").read_text(encoding="utf-8")
+    assert len(html) < 10_000 and "a &amp; b" in html and "1.25" in html and "d &lt; e" in html and "Two" not in html
+
+
+@pytest.mark.parametrize("external", [False, True])
+def test_odd_columns_make_a_page(external: bool, tmp_path: Path) -> None:
+    n = 40
+    frame = pl.DataFrame(
+        {
+            "huge": 1e9 + np.arange(n) / 7,
+            "two": np.arange(n) % 2,
+            "spike": np.r_[np.zeros(n - 1), 1e100],
+            "tiny": np.arange(n) * 1e-100,
+        }
+    )
+    release = shoal.microaggregate(frame, k=4, method="mdav")
+    html = release.report(tmp_path / "page.html", external).read_text(encoding="utf-8")
+    assert "NaN" not in re.findall(r"^const charts = .*$", html, re.MULTILINE)[0]
+    assert ("<th>minimum</th>" in html) != external

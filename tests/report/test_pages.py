@@ -1,0 +1,149 @@
+"""The pages in a real browser: no errors, no calls to the outside, every chart drawn, nothing wider than the screen."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shoal
+from shoal.data import datasets
+from shoal.data.microfile import INFLUENTIAL, VITAL_VALUES
+
+SURVEY = Path(__file__).parents[2] / "examples" / "survey.csv"
+QUASI = ["age", "hours", "income", "expenses", "wealth"]
+
+
+def survey() -> Any:
+    data = shoal.read(SURVEY, identifiers=["name"], quasi=QUASI, confidential=["diagnosis"])
+    return shoal.microaggregate(data, k=5, method="vmdav")
+
+
+def census(folder: Path) -> Any:
+    return shoal.group_attributes(
+        folder / "census.csv", k=5, method="correlated", size=4, evaluations=10, with_front=True
+    )
+
+
+def adult(folder: Path) -> Any:
+    quasi = ["age", "workclass", "race", "sex"]
+    data = shoal.read(folder / "adult.csv", quasi=quasi, confidential=["salary"])
+    return shoal.generalize(data, k=5, granularity={"age": 5}, effort="quick", suppress=0.01)
+
+
+def microfile() -> Any:
+    data = datasets.generate("military")
+    vital = ("OCCSOC", list(VITAL_VALUES))
+    return shoal.mask_group(data, vital=vital, parameter="PWPUMA00", influential=INFLUENTIAL, budget=5, steps=0)
+
+
+MADE: dict[str, Callable[..., Any]] = {"survey": survey, "census": census, "adult": adult, "microfile": microfile}
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Debian's Chromium, driven by playwright; without either of them the tests are skipped."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    place = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if place is None:
+        pytest.skip("no Chromium is installed: apt-get install chromium")
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=place, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="session")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The pages made so far, by name."""
+    return {"": tmp_path_factory.mktemp("pages")}
+
+
+def page_of(name: str, pages: dict[str, Path], request: pytest.FixtureRequest) -> Path:
+    """The page of a release, made once for both its kinds."""
+    of = name.split()[0]
+    if name not in pages:
+        made = MADE[of](request.getfixturevalue("shared_data")) if of in ("census", "adult") else MADE[of]()
+        pages[of] = made.report(pages[""] / f"{of}.html")
+        pages[f"{of} external"] = made.report(pages[""] / f"{of}-external.html", external=True)
+        if of == "survey":
+            made.save(pages[""] / "release.csv")
+            data = shoal.read(SURVEY, identifiers=["name"], quasi=QUASI)
+            pages["survey files"] = shoal.report_files(data, pages[""] / "release.csv", pages[""] / "files.html")
+    return pages[name]
+
+
+DRAWN = "[...document.querySelectorAll('.chart')].every(place => place.querySelector('.trace, .hm'))"
+WIDEST = "Math.max(0, ...[...document.querySelectorAll('svg.main-svg')].map(s => s.getBoundingClientRect().width))"
+BOXES = (
+    "[...document.querySelectorAll('.chart')].map(p => p.querySelector('.main-svg').getBoundingClientRect().toJSON())"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "charts"),
+    [
+        ("survey", 8),  # group sizes, five distributions, two maps of correlations
+        ("survey external", 7),
+        ("survey files", 8),  # classes for groups
+        ("census", 16),  # a front and thirteen distributions
+        ("census external", 15),
+        ("adult", 7),  # four columns, two views of the front, classes
+        ("adult external", 0),
+        ("microfile", 1),
+        ("microfile external", 0),
+    ],
+)
+def test_opens_in_a_browser(
+    name: str, charts: int, browser: Any, pages: dict[str, Path], request: pytest.FixtureRequest
+) -> None:
+    path = page_of(name, pages, request)
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    wrong: list[str] = []
+    page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    asked: list[str] = []
+    page.on("request", lambda call: asked.append(call.url))
+    page.goto(path.as_uri())
+    for width in (1280, 400):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function(f"{DRAWN} && {WIDEST} <= {width}")
+        boxes = page.evaluate(BOXES)
+        curves = path.read_text(encoding="utf-8").count("The search: best so far")  # where releases have a trace
+        assert len(boxes) == charts + curves
+        assert all(box["width"] > 250 and box["height"] > 100 for box in boxes)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert wrong == []
+    assert [url for url in asked if not url.startswith("data:")] == [path.as_uri()]
+    page.close()
+
+
+def test_prints_on_paper(browser: Any, pages: dict[str, Path], request: pytest.FixtureRequest) -> None:
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(page_of("survey", pages, request).as_uri())
+    page.wait_for_function(DRAWN)
+    on_screen = page.evaluate(WIDEST)
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate(WIDEST) <= 680 < on_screen  # A4 without its margins
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate(WIDEST) == on_screen
+    assert page.pdf(prefer_css_page_size=True).startswith(b"%PDF")
+    page.close()
+
+
+@pytest.mark.parametrize("name", list(MADE))
+def test_says_everything(name: str, pages: dict[str, Path], request: pytest.FixtureRequest) -> None:
+    html = page_of(name, pages, request).read_text(encoding="utf-8")
+    heads = ("came in", "was asked", "was done", "was lost", "risk is left", "is not promised")
+    assert all(f"<h2>What {head}</h2>" in html for head in heads)
+    assert len(html.encode()) < 6_000_000
+    own = {
+        "survey": ["distance linkage", "interval disclosure", "l of diagnosis", "Correlations before", "Groups by"],
+        "census": ["Groups of columns", "Choices that no other beats", "k of a column group", "joint k"],
+        "adult": ["Groups of values", "What a higher k would cost", "detail lost", "suppressed", "Classes by"],
+        "microfile": ["outliers marked", "Feasible solutions", "swapped pairs that agree", "group to hide"],
+    }
+    assert [words for words in own[name] if words not in html] == []
