@@ -252,7 +252,7 @@ def test_steps_compose_and_every_promise_holds_in_the_written_file(people: Path,
     assert sorted(after["district"]) == sorted(before["district"])
     assert [step["do"] for step in facts["steps"]] == ["generalize", "microaggregate", "mask"]
     assert facts["joint_k"] == after.group_by("town", "sex", "age", "income").len()["len"].min()
-    assert "nwp of step 1" in page.read_text()
+    assert "Step 1, generalize: town, sex" in page.read_text()
     shown = run("run", recipe).stdout
     assert f"the smallest class of records that look alike has {facts['joint_k']} record" in shown
     release = shoal.run(recipe)
