@@ -7,7 +7,7 @@ from shoal.errors import check_choice
 EFFORTS = ("quick", "standard", "thorough")
 
 # proposals a record at n = 1,000; the power of 1,000 / n they fall with; the least a record gets
-_WORK = {"quick": (22_000.0, 0.8, 150.0), "standard": (100_000.0, 0.8, 500.0), "thorough": (900_000.0, 0.8, 3_000.0)}
+_WORK = {"quick": (22_000.0, 0.8, 150.0), "standard": (110_000.0, 0.8, 500.0), "thorough": (900_000.0, 0.8, 3_000.0)}
 
 
 def proposals(n: int, effort: str) -> int:

@@ -33,14 +33,15 @@ from shoal.partition.space import Space, survey, without_oversized
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]
 
-# parents, their share of the work, generations, children a generation: many short chains for small groups, which
-# recombine well; fewer and longer ones for large groups, which hardly ever fit together
+# parents, their share of the work, generations, children a generation, the share of the effort's proposals: many
+# short chains for small groups, which recombine well, and time for the integer programme; for large groups, which
+# hardly ever fit together, few long chains
 SMALL_K = 4
 PLANS = {
-    True: {"quick": (2, 0.7, 1, 1), "standard": (4, 0.6, 3, 2), "thorough": (8, 0.6, 8, 4)},
-    False: {"quick": (1, 0.7, 1, 1), "standard": (2, 0.7, 2, 2), "thorough": (4, 0.7, 6, 2)},
+    True: {"quick": (2, 0.7, 1, 1, 0.5), "standard": (4, 0.6, 2, 2, 0.5), "thorough": (8, 0.6, 6, 4, 0.6)},
+    False: {"quick": (1, 0.7, 1, 1, 1.0), "standard": (1, 0.7, 3, 1, 1.0), "thorough": (3, 0.7, 6, 2, 1.0)},
 }
-WARM = 0.1  # where a child's temperature starts, in units of the local scale
+WARM = 0.08  # where a child's temperature starts, in units of the local scale
 MOST_COLUMNS = 60_000
 
 
@@ -67,9 +68,10 @@ def memetic(
         return first
     space = survey(values, k, weights, seed=seed, threads=threads)
     sst = total_squares(values, weights)
-    work = proposals(space.n, effort)
+    plan = PLANS[k <= SMALL_K][effort]
+    work = int(plan[-1] * proposals(space.n, effort))
     store = Checkpoint(checkpoint, values, weights, k, ("memetic", effort, seed), work)
-    run = _Run(values, weights, space, seed, effort, store)
+    run = _Run(values, weights, space, seed, plan, work, store)
     run.note("mdav", sst, before, time.process_time() - clock)
     run.control = Control(threads=threads, progress=progress, total=work, seconds=seconds, unit=100.0 / sst)
     run.go(first, resume)
@@ -85,11 +87,17 @@ class _Run:
     control: Control
 
     def __init__(
-        self, values: Floats, weights: Floats | None, space: Space, seed: int, effort: str, store: Checkpoint
+        self,
+        values: Floats,
+        weights: Floats | None,
+        space: Space,
+        seed: int,
+        plan: tuple[int, float, int, int, float],
+        work: int,
+        store: Checkpoint,
     ) -> None:
         self.values, self.weights, self.space, self.seed, self.store = values, weights, space, seed, store
-        self.parents, share, self.generations, self.children = PLANS[space.k <= SMALL_K][effort]
-        work = proposals(space.n, effort)
+        self.parents, share, self.generations, self.children, _ = plan
         self.parent_work = int(work * share / self.parents)
         self.child_work = int(work * (1 - share) / (self.generations * self.children))
         self.population: list[Indices] = []
