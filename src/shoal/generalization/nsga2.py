@@ -8,7 +8,8 @@ t is asked for, the rows beyond what is allowed).
         parents by tournament: allowed before not allowed; both allowed: rank, then crowding;
             neither: smaller second objective, then smaller first, then crowding
         one-point crossover over the whole chromosome, bits flipped with a small probability
-        P = the best of parents and children by rank, then crowding
+        P = the best of parents and children by rank, then crowding; a point met twice comes after all others
+            (without that, copies of one good individual soon fill P)
 """
 
 from __future__ import annotations
@@ -45,14 +46,14 @@ def nsga2(problem: Problem, *, seed: int = 0, settings: Settings | None = None, 
     seen = _Seen(problem)
     bits = _mixed_densities(rng, use.population, problem.bits)
     values = seen.objectives(bits)
-    order = ranked(values)
+    order = _distinct_first(values)
     used = use.population
     while used + use.population <= use.evaluations:
         parents = _tournament(rng, values, order, use.population)
         children = _offspring(rng, bits[parents], use)
         bits = np.concatenate([bits, children])
         values = np.concatenate([values, seen.objectives(children)])
-        order = ranked(values)
+        order = _distinct_first(values)
         kept = survivors(order, use.population)
         bits, values = bits[kept], values[kept]
         order = Ranked(order.rank[kept], order.distance[kept])
@@ -64,6 +65,14 @@ def nsga2(problem: Problem, *, seed: int = 0, settings: Settings | None = None, 
     merged = np.zeros_like(bits[:1])  # everything in one group: allowed whenever anything is
     found = points_of(problem, labels_of_bits(np.concatenate([bits[order.rank == 0], merged]), problem.sizes))
     return front_of(_or_all(found, problem, bits), used, unique_solutions=unique, population=use.population)
+
+
+def _distinct_first(values: Floats) -> Ranked:
+    """Ranks and crowding, the second and later individuals at a point behind everybody else."""
+    order = ranked(values)
+    again = np.ones(len(values), dtype=bool)
+    again[np.unique(values, axis=0, return_index=True)[1]] = False
+    return Ranked(order.rank + len(values) * again, order.distance)
 
 
 class _Seen:
