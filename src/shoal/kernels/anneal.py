@@ -27,7 +27,7 @@ from shoal.kernels.randomness import below, draw, uniform
 Indices = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
-CREATE, DISSOLVE, RESPLIT, ROTATE = 0.002, 0.004, 0.005, 0.25  # shares of the proposals, cumulated
+CREATE, DISSOLVE, RESPLIT, ROTATE = 0.002, 0.004, 0.005, 0.35  # shares of the proposals, cumulated
 
 _S16, _S32 = np.uint64(16), np.uint64(32)
 _LOW16 = np.uint64(0xFFFF)

@@ -50,7 +50,7 @@ def survey(
     rows = as_rows(values)
     x = padded(rows - rows.mean(axis=0))  # a large offset would leave differences to centroids few digits
     w = as_weights(weights, x.shape[0])
-    near, far = neighbour_lists(x, max(15, 2 * k + 5), seed=seed, threads=threads or 1)
+    near, far = neighbour_lists(x, max(12, k + 5), seed=seed, threads=threads or 1)
     scale = w * far[:, min(k, far.shape[1]) - 1]
     mean = float(scale.mean())
     # Among duplicates the scale is nothing; a small share of the mean lets them move at all.
