@@ -3,7 +3,8 @@
     until the budget of evaluations is spent:
         start: the best of a short GOMM; later, in turn, the crossover of two of the best, or a fresh GOMM
         iterated local search: descend; then kick the grouping (a few random steps), descend again, and
-            stay with the result if it is not much worse; give up after a number of kicks in vain
+            stay with the result if it is not much worse; give up after a number of kicks in vain, or at once
+            where the first descent ends far above the best: many small groups are a valley of their own
     descend: try all neighbours in random order and take the first that is better, until none is
 
 Neighbours: one column moved to another group or to one of its own, two columns swapped, two groups merged, a group
@@ -26,6 +27,7 @@ from shoal.grouping.operators import CROSSOVER, MUTATIONS, crossover, group_spli
 
 KICKS = 10  # in vain, before a start is given up
 SLACK = 1.002  # a result this much worse is still a place to go on from
+HOPE = 1.05  # a start that descends to more than this times the best is left
 ELITE = 6
 SHORT = {**dict.fromkeys(MUTATIONS, 2), CROSSOVER: 5}
 
@@ -50,6 +52,7 @@ def memetic(
 ) -> MemeticResult:
     """Search until `evaluations` groupings were asked for; `starts` are put into the first GOMM's population."""
     search = _Search(cost, evaluations, seconds, random.Random(seed), progress)
+    starts = (((1 << cost.d) - 1,), *starts)  # one group of all columns: hard to reach from many, easy to split
     elite: list[Grouping] = []
     rounds = 0
     while not search.over():
@@ -105,7 +108,7 @@ class _Search:
         """Iterated local search from a start; gives the best that it met."""
         here, price = self.descend(start)
         best, least, vain = here, price, 0
-        while vain < KICKS and not self.over():
+        while vain < KICKS and least <= self.least * HOPE and not self.over():
             kicked = here
             for _ in range(self.rng.randint(2, 4)):
                 kicked = _step(kicked, self.cost.d, self.rng)
