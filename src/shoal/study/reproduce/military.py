@@ -27,9 +27,9 @@ from shoal.study.reproduce.result import Result, Table
 
 CONVENTION = (
     "Outliers by the modified Thompson tau technique with Hazen quartiles, alpha 0.01. The printed compatibility is "
-    "the root of the product of the restrictions in 22 of 24 rows; the printed formula, the product, fits 18. The fitness "
-    "column fits the root with Q = 142 - q5 - q29 swaps and a penalty centred at 130 (the text prints 25). The paper's "
-    "microfile is not published: our runs are on a made-up one of its size (91,398 records, 38 districts, 13 "
+    "the root of the product of the restrictions in 22 of 24 rows; the printed formula, the product, fits 18. The "
+    "fitness fits the root with Q = 142 - q5 - q29 swaps and a penalty centred at 130 (the text prints 25). The "
+    "paper's microfile is not published: our runs are on a made-up one of its size (91,398 records, 38 districts, 13 "
     "attributes), so their metrics are not comparable with the printed 407 to 551."
 )
 WORST = 1846  # 13 attributes of the 142 vital records in the two outlying districts
