@@ -14,7 +14,7 @@ from shoal.study.reproduce.printed import SMALL_SETS
 from shoal.study.reproduce.result import Result, Table
 from shoal.study.sensitivity import random_set
 
-BUDGETS = {"quick": (3, 10), "full": (3, 1)}  # runs a set, and what the papers' generations are divided by
+BUDGETS = {"quick": (2, 1), "full": (10, 1)}  # runs a set, and what the papers' generations are divided by
 
 
 def ga_small(data_folder: Path | None = None, quick: bool = False, seed: int = 0) -> Result:

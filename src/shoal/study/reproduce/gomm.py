@@ -42,13 +42,13 @@ class Budget(NamedTuple):
     """`plain`: generations of the profile's run without caches; `seeds`: runs of Figure 5.1."""
 
     ks: tuple[int, ...]
-    generations: int
+    settings: GommSettings
     memetic: bool
     plain: int
     seeds: int
 
 
-BUDGETS = {"quick": Budget(KS, 100, False, 5, 1), "full": Budget(KS, 100, True, 100, 3)}
+BUDGETS = {"quick": Budget(KS, GommSettings(), False, 5, 1), "full": Budget(KS, GommSettings(), True, 100, 3)}
 
 
 def gomm(data_folder: Path | None = None, quick: bool = False, seed: int = 0) -> Result:
@@ -149,7 +149,14 @@ def built(values: NDArray[np.float64], name: str, budget: Budget) -> Table:
         rows.append([kind, len(lists), len(ours), shared, *(round(f, 3) for f in fitness)])
     return {
         "title": f"Table {'A.2' if name == 'water' else 'A.1'}: groupings of {name.title()} by correlation",
-        "columns": ["grouping", "groups printed", "groups ours", "groups in both", "fitness printed", "fitness ours"],
+        "columns": [
+            "grouping",
+            "groups printed",
+            "groups ours",
+            "groups in both",
+            "fitness of theirs",
+            "fitness of ours",
+        ],
         "rows": rows,
         "note": f"Fitness of the printed grouping and of ours, both computed here, at k = {budget.ks[0]}. The thesis "
         "does not tell how its groupings were built; ours take the most (or least) correlated columns first.",
@@ -163,7 +170,7 @@ def best_found(values: NDArray[np.float64], name: str, budget: Budget, seed: int
         fitness, groups, loss, interval, linkage = BEST[name][k]
         rows.append([k, "printed", groups, fitness, loss, interval, linkage])
         cost = cost_of(values, k)
-        found = {"GOMM": run_gomm(cost, GommSettings(generations=budget.generations), seed=seed).best}
+        found = {"GOMM": run_gomm(cost, budget.settings, seed=seed).best}
         if budget.memetic:
             found["memetic"] = memetic(cost_of(values, k), seed=seed).best
         for how, grouping in found.items():
@@ -185,7 +192,7 @@ def profile(values: NDArray[np.float64], budget: Budget, seed: int) -> Table:
     for how, caching in (("ours", True), ("ours, without caches", False)):
         cost = cost_of(values, 25, caching=caching)
         started = time.process_time()
-        run_gomm(cost, GommSettings(generations=budget.generations if caching else budget.plain), seed=seed)
+        run_gomm(cost, budget.settings if caching else replace(budget.settings, generations=budget.plain), seed=seed)
         total = time.process_time() - started
         for part, seconds in cost.spending.seconds.items():
             rows.append([part, how, round(100 * seconds / total, 2), round(seconds, 3), cost.spending.calls[part]])
@@ -205,10 +212,9 @@ def against_dynamic(values: NDArray[np.float64], name: str, budget: Budget, seed
     rows = []
     for k in budget.ks:
         cost = cost_of(values, k)
-        settings = GommSettings(generations=budget.generations)
         seeds = range(seed, seed + budget.seeds)
-        plain = [run_gomm(cost, settings, seed=s) for s in seeds]
-        dynamic = [run_gomm(cost, replace(settings, dynamic=True), seed=s) for s in seeds]
+        plain = [run_gomm(cost, budget.settings, seed=s) for s in seeds]
+        dynamic = [run_gomm(cost, replace(budget.settings, dynamic=True), seed=s) for s in seeds]
         births = [statistics.median(run.births for run in runs) for runs in (plain, dynamic)]
         fitness = [statistics.median(run.population[0][1].fitness for run in runs) for runs in (plain, dynamic)]
         rows.append([k, *births, round(100 * (1 - births[1] / births[0]), 1), *(round(f, 3) for f in fitness)])

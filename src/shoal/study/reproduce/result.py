@@ -60,7 +60,7 @@ class Result:
         ]
         if self.figures:
             sections.append(Section("Charts", [Charts(list(self.figures.items()))]))
-        return Page(self.title, sections).write(path)
+        return Page(self.title, sections, lead=self.convention).write(path)
 
 
 def _words(rows: Sequence[Sequence[Any]]) -> int:
