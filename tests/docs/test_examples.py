@@ -149,6 +149,8 @@ def alike(want: str, got: str, timed: bool) -> bool:
     a, b = want.split(), got.split()
     if len(a) != len(b):
         return False
+    if want.startswith("largest group "):  # of a search: one more or less is the same example
+        return got.startswith("largest group ") and abs(float(a[-1]) - float(b[-1])) <= 1
     numbers = [i for i, word in enumerate(a) if number(word) is not None]
     free = {numbers[-1]} if numbers and (timed or "cpu seconds" in want.lower()) else set()
     return all(i in free or word_alike(x, y) for i, (x, y) in enumerate(zip(a, b, strict=True)))
