@@ -104,7 +104,7 @@ def run(command: str, folder: Path) -> tuple[int, str]:
     words = shlex.split(command)
     if words[0] == "shoal":
         result = CliRunner().invoke(main, words[1:])
-        return result.exit_code, result.output
+        return result.exit_code, result.output.replace(f"{folder}/", "")
     assert words[0] in PLAIN, f"an example calls {words[0]}"
     done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr
