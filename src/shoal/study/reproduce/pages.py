@@ -9,7 +9,6 @@ from typing import Any
 from shoal import __version__
 from shoal.data.files import atomically
 from shoal.report.figures import figure
-from shoal.study.reproduce import ENTRIES
 from shoal.study.reproduce.catalogue import ITEMS, of_entry
 from shoal.study.reproduce.result import Result, Table
 
@@ -39,11 +38,6 @@ def write_index(folder: Path, command: str) -> Path:
         rows = [[i.name, i.about, f"[{i.entry}]({i.entry}.md)" if i.entry else f"not computed: {i.why}"] for i in items]
         parts += [f"## {document}", _grid(["which", "what", "here"], rows)]
     return _write(folder / "index.md", parts)
-
-
-def nav(folder: str = "published") -> list[dict[str, str]]:
-    """The section's lines for the navigation of the docs."""
-    return [{"All of them": f"{folder}/index.md"}, *({name: f"{folder}/{name}.md"} for name in ENTRIES)]
 
 
 def _section(table: Table) -> str:
