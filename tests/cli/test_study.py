@@ -10,7 +10,6 @@ import pytest
 from click.testing import CliRunner
 
 from shoal.cli import main
-from shoal.study.reproduce import ENTRIES
 
 
 def call(*arguments: str) -> str:
@@ -52,12 +51,6 @@ def test_sensitivity_takes_ranges_of_values(tmp_path: Path) -> None:
     assert wrong.exit_code == 2 and "from:to:step" in wrong.stderr
 
 
-def test_reproduce_lists_every_entry() -> None:
-    out = call("reproduce")
-    assert all(name in out for name in ENTRIES)
-    assert set(json.loads(call("reproduce", "--json"))) == set(ENTRIES)
-
-
 def test_reproduce_refuses_an_unknown_name() -> None:
     result = CliRunner().invoke(main, ["reproduce", "ga-smal"])
     assert result.exit_code == 2 and "did you mean 'ga-small'" in result.stderr
@@ -72,11 +65,11 @@ def test_representatives_are_those_printed(tmp_path: Path) -> None:
 
 def test_the_eleven_companies_as_printed() -> None:
     shown = json.loads(call("reproduce", "sme", "--quick", "--json"))
-    rows = {row["method"]: row for row in shown["sme"]["tables"][0]["rows"]}
+    rows = {row["method"]: row for row in shown["sme"]["tables"][1]["rows"]}
     for row in rows.values():
-        assert int(100 * row["SSE here"]) == round(100 * row["SSE printed"])  # printed figures are truncated
-    assert rows["genetic"]["SSE here"] == pytest.approx(14.8273, abs=5e-5)
-    assert rows["mdav"]["SSE here"] == pytest.approx(18.2921, abs=5e-5)
+        assert int(100 * row["SSE"]) == round(100 * row["SSE printed"])  # printed figures are truncated
+    assert rows["genetic"]["SSE"] == pytest.approx(14.8273, abs=5e-5)
+    assert rows["mdav"]["SSE"] == pytest.approx(18.2921, abs=5e-5)
 
 
 @pytest.mark.parametrize("method", ["genetic", "hybrid"])

@@ -10,7 +10,7 @@ from shoal.generalization.domain import nominal_domain, numeric_domain
 from shoal.generalization.evaluate import make_problem
 from shoal.generalization.nsga2 import nsga2
 from shoal.generalization.search import search
-from shoal.study.reproduce.adult import QUASI, REFERENCE, adult
+from shoal.study.reproduce.adult import BUDGETS, QUASI, REFERENCE, adult
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +65,10 @@ def test_one_generalization_beats_the_proven_optimum_of_full_domain_levels(compl
     assert best.nwp < bar
 
 
-def test_the_reproduction_computes(shared_data):
+def test_the_reproduction_has_a_row_a_setting(shared_data, monkeypatch):
+    monkeypatch.setitem(BUDGETS, "quick", (500, (2, 5), "quick"))
     found = adult(shared_data, quick=True)
-    assert [len(table["rows"]) for table in found.tables] == [2, 3, 5, 5]
+    assert [len(table["rows"]) for table in found.tables] == [9, 2, 3, 5, 5]
+    assert all(row[1] == row[2] for row in found.tables[0]["rows"])  # Table 1: the sizes are the printed ones
     assert all(len(row) == len(t["columns"]) for t in found.tables for row in t["rows"])
     assert len(found.figures) == 3

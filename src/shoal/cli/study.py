@@ -101,12 +101,25 @@ def sensitivity(
 @click.argument("data")
 @click.option("-k", "levels", type=Numbers(), default="5", show_default=True, help="One k or several.")
 @click.option("--quasi", default=None, help="Columns of a file, with commas between; all by default.")
-@click.option("--convention", type=click.Choice(["thesis", "sound"]), default="thesis", show_default=True)
+@click.option(
+    "--convention",
+    type=click.Choice(["thesis", "sound"]),
+    default="thesis",
+    show_default=True,
+    help="How loss and risk are measured.",
+)
 @click.option("--generations", type=click.IntRange(min=1), default=100, show_default=True, help="Of each run.")
 @click.option("--population", type=click.IntRange(min=2), default=200, show_default=True, help="Of each run.")
 @click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Runs of each setting.")
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="At most this many.")
-@click.option("-o", "--output", type=click.Path(file_okay=False), default="operators", show_default=True)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False),
+    default="operators",
+    show_default=True,
+    help="The folder for the table and the page.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print where the results are as one JSON object.")
 def operators(
     data: str, levels: tuple[float, ...], quasi: str | None, output: str, as_json: bool, **given: Any

@@ -184,7 +184,8 @@ def masking_task(
             why = "its pseudo-deviation is 0, so none can be told" if test.blind else "all values are ordinary"
             raise InputError(
                 f"the tau test finds no outliers in the signal at alpha = {limits.alpha:g} ({why}): there is nothing "
-                "to mask; give a larger alpha or name the districts to mask"
+                "to mask. Take a larger --alpha, another --signal, or name the districts with --outliers (in Python: "
+                "alpha, signal, outliers)"
             )
     outlying = np.unique(np.asarray(outlying, dtype=np.int64))
     if outlying.size >= values.size:

@@ -34,6 +34,7 @@ def study_operators(
     generations: int = 100,
     population: int = 200,
     seeds: int = 3,
+    first_seed: int = 0,
     alone: bool = True,
     threads: int = 1,
     progress: Progress = silent,
@@ -50,8 +51,8 @@ def study_operators(
     ]
     rows: list[dict[str, Any]] = []
     for number, (name, settings) in enumerate(runs):
-        for seed in range(seeds):
-            progress(number * seeds + seed, len(runs) * seeds, None, name)
+        for seed in range(first_seed, first_seed + seeds):
+            progress(number * seeds + seed - first_seed, len(runs) * seeds, None, name)
             monitor = Monitor()
             gomm(cost, settings, seed=seed, monitor=monitor)
             rows += [{"dataset": dataset, "k": k, "run": name, "seed": seed, **row} for row in monitor.table()]

@@ -1,4 +1,4 @@
-"""The papers' tables, made again: one file an entry. An entry is a line in ENTRIES."""
+"""The papers' tables and figures, made again: a file and a line in ENTRIES each; `catalogue` lists what is printed."""
 
 from __future__ import annotations
 
@@ -13,27 +13,22 @@ if TYPE_CHECKING:
 
 # name: (module in this folder, whose function has the module's name; what it is, in a line)
 ENTRIES: dict[str, tuple[str, str]] = {
-    "representatives": (
-        "representatives",
-        "a(n,k), and how rarely a random chromosome is a candidate (Solanas et al.)",
-    ),
-    "sme": (
-        "sme",
-        "exhaustive search, MDAV and the genetic algorithm on eleven companies (Solanas et al. 2008, Table 3)",
-    ),
-    "ga-small": ("ga_small", "the genetic algorithm on small random sets (Solanas et al. 2008, Tables 4 to 6)"),
-    "hybrid": ("hybrid", "the two-step hybrid (Solanas et al. 2008, Table 7)"),
-    "gomm": ("gomm", "attribute grouping by GOMM and D-GOMM (the thesis's Tables 3.1, 5.1 to 5.4, Figure 5.1)"),
-    "adult": ("adult", "k-anonymity of Adult by NSGA-II, four experiments (Dewri et al.)"),
-    "military": ("military", "hiding military bases by swaps (Chertov and Tavrov, Table 3)"),
-    "sensitivity": ("sensitivity", "the best ranges of the rates and the population (Solanas et al. 2006, Table V)"),
+    "representatives": ("representatives", "how rarely a random chromosome is a candidate partition"),
+    "sme": ("sme", "exhaustive search, MDAV and the genetic algorithm on eleven companies"),
+    "ga-small": ("ga_small", "the genetic algorithm on small random sets"),
+    "sensitivity": ("sensitivity", "the rates and the population of the genetic algorithm"),
+    "hybrid": ("hybrid", "the two-step hybrid against MDAV"),
+    "gomm": ("gomm", "attribute grouping by GOMM and D-GOMM"),
+    "operators": ("operators", "the operators of GOMM, alone and together"),
+    "adult": ("adult", "k-anonymity of Adult by NSGA-II, four experiments"),
+    "military": ("military", "hiding military bases by swaps"),
 }
 
 
 def reproduce(name: str, data_folder: Path | None = None, quick: bool = False, seed: int = 0) -> Result:
     """The tables and charts of an entry."""
     if name not in ENTRIES:
-        raise unknown("entry", name, ENTRIES)
+        raise unknown("reproduction", name, [*ENTRIES, "all"])
     module = ENTRIES[name][0]
     result: Result = getattr(importlib.import_module(f"shoal.study.reproduce.{module}"), module)(
         data_folder=data_folder, quick=quick, seed=seed

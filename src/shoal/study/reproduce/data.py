@@ -21,8 +21,12 @@ def known_folder(name: str, folder: Path | None) -> Path:
 
 
 def numbers(name: str, folder: Path | None, seed: int = 0) -> Floats:
-    """The used columns of a known set: from a file in the folder if one is given, else from where sets are kept."""
-    if folder is None or datasets.known(name).generator is not None:
+    """The used columns of a known set: from a file in the folder if one is given, else from where sets are kept.
+
+    A set that can be made is made, unless the folder has a file of its name.
+    """
+    about = datasets.known(name)
+    if folder is None or (about.generator is not None and not (folder / f"{name}.csv").exists()):
         return datasets.numbers(name, seed)
     table = read(folder / f"{name}.csv")
-    return table.numbers(datasets.known(name).used or tuple(table.columns))
+    return table.numbers(about.used or tuple(table.columns))

@@ -1,8 +1,14 @@
-"""Figures as printed in the GOMM thesis: Tables 3.1, 5.1 to 5.4 and the groupings of Tables A.1 and A.2."""
+"""Figures as printed in the GOMM thesis: Tables 2.1, 3.1, 5.1 to 5.4 and the groupings of Tables A.1 and A.2."""
 
 from __future__ import annotations
 
 KS = (5, 10, 25, 50, 100)
+
+# Table 2.1: six records of two columns, each column protected by itself, k = 2.
+EXAMPLE: dict[str, list[tuple[float, float]]] = {
+    "original": [(1, 2), (3, 6), (5, 3), (8, 9), (12, 8), (13, 10)],
+    "protected": [(2, 1.5), (2, 7), (6.5, 1.5), (6.5, 9.5), (12.5, 7), (12.5, 9.5)],
+}
 
 # Tables 5.1 and 5.2: k -> fitness, number of groups, IL, ID, DLD.
 BEST: dict[str, dict[int, tuple[float, int, float, float, float]]] = {

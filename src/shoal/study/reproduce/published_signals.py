@@ -1,6 +1,6 @@
-"""The group anonymity paper's Table 3: 24 feasible solutions for New York's military personnel (facts as printed).
+"""The group anonymity paper's tables (facts as printed): attributes, parameters and 24 feasible solutions.
 
-A row: fitness, cumulative metric, compatibility, outlying districts (counted from 1), and the modified signal.
+A row of Table 3: fitness, metric, compatibility, outlying districts (counted from 1), and the modified signal.
 """
 
 from __future__ import annotations
@@ -9,6 +9,38 @@ from typing import NamedTuple
 
 ORIGINAL_OUTLIERS = {5: 97, 29: 45}  # districts and their vital records
 TOTAL, RECORDS, DISTRICTS, THRESHOLD = 185, 91_398, 38, 10
+
+# Table 1: the influential attributes and their codes, in short.
+CODES = (
+    ("age", "0 to 135"),
+    ("educational attainment", "0 to 11"),
+    ("sex", "1, 2"),
+    ("race", "1 to 9"),
+    ("usual hours worked per week", "0 to 99"),
+    ("Hispanic origin", "0 to 4, 9"),
+    ("marital status", "1 to 6"),
+    ("means of transportation to work", "0 to 70"),
+    ("time of departure for work", "0 to 2359"),
+    ("travel time to work", "minutes"),
+    ("weeks worked last year", "0 to 6"),
+    ("total personal income", "USD"),
+    ("speaks English", "0 to 8"),
+)
+
+# Table 2: what it is, our name for it, its value.
+PARAMETERS: tuple[tuple[str, str, float], ...] = (
+    ("population size", "population", 100),
+    ("pairs of parents", "pairs", 40),
+    ("recombination probability", "recombination", 1),
+    ("mutation probability", "mutation", 0.001),
+    ("local search parameter", "p_mem", 0.75),
+    ("tournament size", "tournament", 5),
+    ("compatibility threshold", "compatibility", 0.5),
+    ("sensitivity threshold", "sensitivity", 0.0),
+    ("distortion threshold", "distortion", 0.3),
+    ("runs", "runs", 10),
+    ("generations in each run", "generations", 1000),
+)
 
 
 class Row(NamedTuple):

@@ -20,12 +20,16 @@ class Table(TypedDict):
 
 @dataclass(frozen=True)
 class Result:
-    """The outcome of a study. `figures` are plotly charts by their titles; `facts` go into the JSON alone."""
+    """The outcome of a study. `figures` are plotly charts by their titles; `facts` go into the JSON alone.
+
+    `convention` says which reading of a document gives its printed figures.
+    """
 
     title: str
     tables: Sequence[Table]
     figures: Mapping[str, Any] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
+    convention: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """Everything but the charts; a table's rows become objects."""
@@ -33,7 +37,7 @@ class Result:
             {**table, "rows": [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]}
             for table in self.tables
         ]
-        return {"title": self.title, "tables": tables, **self.facts}
+        return {"title": self.title, "convention": self.convention, "tables": tables, **self.facts}
 
     def write(self, folder: Path, name: str) -> None:
         """name.html and name.json in the folder."""
@@ -56,7 +60,7 @@ class Result:
         ]
         if self.figures:
             sections.append(Section("Charts", [Charts(list(self.figures.items()))]))
-        return Page(self.title, sections).write(path)
+        return Page(self.title, sections, lead=self.convention).write(path)
 
 
 def _words(rows: Sequence[Sequence[Any]]) -> int:

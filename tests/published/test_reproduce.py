@@ -1,0 +1,164 @@
+"""Every entry of `shoal reproduce` computes: another input gives other figures, and what is printed stays as it is."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from shoal.cli import main
+from shoal.data import datasets
+from shoal.grouping.gomm import GommSettings
+from shoal.masking.memetic import Settings
+from shoal.study.reproduce import ENTRIES, reproduce
+from shoal.study.reproduce.catalogue import ITEMS, of_entry
+from shoal.study.reproduce.gomm import Budget
+from shoal.study.reproduce.operators import Budget as Monitored
+from shoal.study.reproduce.result import Result
+from shoal.study.sensitivity import Grid
+
+PAGES = Path(__file__).parents[2] / "docs" / "published"
+
+
+class Cheap(NamedTuple):
+    """How to run an entry in seconds: other values for its module's names, the files it reads, what never changes."""
+
+    quick: Any = None
+    names: dict[str, Any] = {}  # noqa: RUF012
+    files: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
+
+
+SMALL = Grid((0.0, 0.1), (0.0, 0.3), (10,), repeats=2, generations=20)
+CHEAP = {
+    "representatives": Cheap(names={"SIZES": (12, 30)}),
+    "sme": Cheap(SMALL, {"WITHIN": (0, 2, 5, 10)}, files=("sme",)),
+    "ga-small": Cheap((1, 500)),
+    "sensitivity": Cheap((SMALL, 5)),
+    "hybrid": Cheap(5, files=("census",)),
+    "gomm": Cheap(Budget((100,), GommSettings(10, 2), False, 1, 1), files=("water", "census"), fixed=("Table 2.1",)),
+    "operators": Cheap(Monitored(1, 8, 1), files=("water", "census")),
+    "adult": Cheap((200, (5,), "quick"), {"PRINTED_DEVIATION": {100: -0.661}}, files=("adult",)),
+    "military": Cheap(
+        (Settings(runs=1, generations=1, population=10, pairs=4), 2, 1),
+        fixed=("Table 2:", "Table 3:", "Fig. 1:", "Feasible"),
+    ),
+}
+
+
+def test_every_entry_has_a_cheap_run() -> None:
+    assert set(CHEAP) == set(ENTRIES)
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_another_input_gives_other_figures(
+    name: str, shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = importlib.import_module(f"shoal.study.reproduce.{ENTRIES[name][0]}")
+    cheap = CHEAP[name]
+    if cheap.quick is not None:
+        monkeypatch.setitem(module.BUDGETS, "quick", cheap.quick)
+    for attribute, value in cheap.names.items():
+        monkeypatch.setattr(module, attribute, value)
+    if name == "hybrid":
+        monkeypatch.setattr(module, "HYBRID", [row for row in module.HYBRID if row["dataset"] == "census"])
+    before = reproduce(name, shared_data, quick=True)
+    if name == "representatives":
+        monkeypatch.setattr(module, "REPRESENTATIVES", [{**row, "n": row["n"] + 1} for row in module.REPRESENTATIVES])
+        monkeypatch.setattr(module, "SIZES", (13, 30))
+    for file in cheap.files:
+        perturbed(file, shared_data).write_csv(tmp_path / f"{file}.csv")
+    after = reproduce(name, tmp_path if cheap.files else shared_data, quick=True, seed=0 if cheap.files else 1)
+    fixed = cheap.fixed
+    assert [t["title"] for t in before.tables] == [t["title"] for t in after.tables] or name == "military"
+    for old, new in zip(before.tables, after.tables, strict=True):
+        assert (computed(old) != computed(new)) == (not old["title"].startswith(fixed)), old["title"]
+        assert printed(old) == printed(new), old["title"]
+
+
+def perturbed(name: str, folder: Path) -> pl.DataFrame:
+    """A set with other values (numbers drawn anew within each column) or, where columns are names, with other rows."""
+    if name == "adult":
+        frame = pl.read_csv(folder / "adult.csv")
+        return frame.filter(pl.col("native_country") != "Hungary")[::2]
+    frame = datasets.generate(name) if name == "sme" else pl.read_csv(folder / f"{name}.csv", infer_schema_length=None)
+    rng = np.random.default_rng(5)
+    numbers = [column for column, kind in frame.schema.items() if kind.is_numeric()]
+    return frame.with_columns(frame[column].shuffle(seed=int(rng.integers(1000))) for column in numbers)
+
+
+def computed(table: Any) -> list[list[Any]]:
+    """The cells that are ours: neither printed ones nor times."""
+    return [[row[j] for j in _columns(table, False)] for row in table["rows"] if "printed" not in row]
+
+
+def printed(table: Any) -> list[list[Any]]:
+    return [[row[j] for j in _columns(table, True)] for row in table["rows"]]
+
+
+def _columns(table: Any, wanted: bool) -> list[int]:
+    return [
+        j for j, name in enumerate(table["columns"]) if ("printed" in name) == wanted and "second" not in name.lower()
+    ]
+
+
+def test_the_published_signals_are_computed_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    module: Any = importlib.import_module("shoal.study.reproduce.military")
+    before = computed(module.published_table())
+    monkeypatch.setattr(module, "ROWS", [row._replace(signal=row.signal[::-1]) for row in module.ROWS])
+    after = computed(module.published_table())
+    assert all(old != new for old, new in zip(before, after, strict=True))
+    curve = computed(module.restriction_table())
+    monkeypatch.setattr(module, "THRESHOLD", 12)
+    assert computed(module.restriction_table()) != curve
+
+
+def test_the_fitness_of_the_published_solutions_comes_out_in_most_rows() -> None:
+    module: Any = importlib.import_module("shoal.study.reproduce.military")
+    table = module.published_table()
+    ours, theirs = (table["columns"].index(name) for name in ("fitness", "fitness printed"))
+    assert sum(abs(row[ours] - row[theirs]) <= 0.0025 for row in table["rows"]) >= 20
+
+
+def test_the_list_names_every_entry_and_says_why_the_others_are_not_computed() -> None:
+    assert {item.entry for item in ITEMS if item.entry} == set(ENTRIES)
+    assert all(bool(item.entry) != bool(item.why) for item in ITEMS)
+    assert len({(item.document, item.name) for item in ITEMS}) == len(ITEMS)
+    shown = CliRunner().invoke(main, ["reproduce"])
+    assert shown.exit_code == 0
+    for item in ITEMS:
+        assert item.name in shown.output
+    listed = json.loads(CliRunner().invoke(main, ["reproduce", "--json"]).output)
+    assert [row["name"] for row in listed["printed"]] == [item.name for item in ITEMS]
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_the_page_of_the_docs_has_every_table_and_figure(name: str) -> None:
+    page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
+    headings = "\n".join(line for line in page.splitlines() if line.startswith("## "))
+    for item in of_entry(name):
+        assert item.name in headings, (
+            f"{item.name} is not on {name}.md: run shoal reproduce all --quick -o docs/published"
+        )
+
+
+def test_all_writes_a_page_each_and_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def made(name: str, **_: Any) -> Result:
+        table: Any = {"title": f"Table of {name}", "columns": ["a|b", "ours"], "rows": [["x", 1.5]], "note": "Noted."}
+        return Result(name.title(), [table], convention="As read.")
+
+    monkeypatch.setattr("shoal.study.reproduce.reproduce", made)
+    done = CliRunner().invoke(main, ["reproduce", "all", "--quick", "-o", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert {path.stem for path in tmp_path.iterdir()} == {*ENTRIES, "index"}
+    page = (tmp_path / "hybrid.md").read_text(encoding="utf-8")
+    assert "| a\\|b | ours |\n| --- | ---: |\n| x | 1.5 |" in page
+    assert "As read." in page and "`shoal reproduce hybrid --quick`" in page
+    index = (tmp_path / "index.md").read_text(encoding="utf-8")
+    assert "[hybrid](hybrid.md)" in index and "not computed: a drawing" in index
