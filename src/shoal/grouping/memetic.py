@@ -44,7 +44,7 @@ class MemeticResult:
 def memetic(
     cost: GroupingCost,
     *,
-    evaluations: int = 40_000,
+    evaluations: int = 50_000,
     seconds: float | None = None,
     seed: int = 0,
     starts: Sequence[Grouping] = (),

@@ -35,7 +35,7 @@ from shoal.release import Release
 METHODS = ("memetic", "gomm", "d-gomm", "exact", "all", "univariate", "correlated", "uncorrelated")
 SIZED = ("correlated", "uncorrelated")
 SEARCHES = ("memetic", "gomm", "d-gomm", "exact")
-EVALUATIONS = 40_000
+EVALUATIONS = 50_000
 
 
 @dataclass(frozen=True, eq=False)
