@@ -21,10 +21,12 @@ import pytest
 import shoal
 from shoal.data.files import write_file
 from shoal.partition.effort import proposals
+from shoal.partition.memetic import PLANS, SMALL_K
 
 SOAK = bool(os.environ.get("SHOAL_SOAK"))
 KILLS, WATCHED_KILLS = (20, 10) if SOAK else (4, 2)
 N, K = 100, 3
+TOTAL = int(PLANS[K <= SMALL_K]["thorough"][-1] * proposals(N, "thorough"))
 
 
 @pytest.fixture
@@ -55,7 +57,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_file(records: Path, tmp_
     whole = start(records, out, tmp_path / "whole.npz")
     told = json.loads(whole.communicate()[0])
     length, expected = time.monotonic() - clock, sha256(out)
-    assert told["proposals"] == pytest.approx(proposals(N, "thorough"), rel=1e-3)
+    assert told["proposals"] == pytest.approx(TOTAL, rel=1e-3)
     out.unlink()
     killed = went_on = 0
     while killed < KILLS or went_on == 0:
@@ -96,7 +98,7 @@ shoal.microaggregate(records, 3, effort="thorough", checkpoint=state, resume=os.
 
 def test_what_was_done_is_not_done_again(records: Path, tmp_path: Path) -> None:
     state, noted, moments = tmp_path / "state.npz", tmp_path / "noted", random.Random(3)
-    total = proposals(N, "thorough")
+    total = TOTAL
     for share in sorted(moments.uniform(0.05, 0.95) for _ in range(WATCHED_KILLS)):
         process = subprocess.Popen([sys.executable, "-c", WATCHED, str(records), str(state), str(noted)])
         while process.poll() is None and (not noted.exists() or int(noted.read_bytes() or 0) < share * total):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import io
 import itertools
+import os
 import re
 import shlex
 import shutil
@@ -95,10 +96,22 @@ def commands(block: Block) -> Iterator[tuple[str, list[str]]]:
         yield command, shown
 
 
+ALONE = {
+    name: value for name, value in os.environ.items() if not name.startswith("MAKE")
+}  # not as a part of `make test`
+
+
 def run(command: str, folder: Path) -> tuple[int, str]:
     """The exit code and everything printed; `make demo` is what the Makefile makes of it."""
     if command == "make demo":
-        made = subprocess.run(["make", "-n", "demo"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        made = subprocess.run(
+            ["make", "--no-print-directory", "-n", "demo"],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+            env=ALONE,
+        ).stdout
         command = "shoal " + made.replace("\\\n", " ").split("/shoal ")[-1].strip()
         (folder / "out").mkdir(exist_ok=True)
     words = shlex.split(command)
