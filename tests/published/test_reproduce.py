@@ -43,8 +43,8 @@ CHEAP = {
     "sensitivity": Cheap((SMALL, 5)),
     "hybrid": Cheap(5, files=("census",)),
     "gomm": Cheap(Budget((100,), GommSettings(10, 2), False, 1, 1), files=("water", "census"), fixed=("Table 2.1",)),
-    "operators": Cheap(Monitored(1, 8, 1), files=("water", "census")),
-    "adult": Cheap((200, (5,), "quick"), {"PRINTED_DEVIATION": {100: -0.661}}, files=("adult",)),
+    "operators": Cheap(Monitored(2, 8, 1), files=("water", "census")),
+    "adult": Cheap((200, (5,), "quick"), {"PRINTED_POPULATIONS": {100: (5, 55, -0.661)}}, files=("adult",)),
     "military": Cheap(
         (Settings(runs=1, generations=1, population=10, pairs=4), 2, 1),
         fixed=("Table 2:", "Table 3:", "Fig. 1:", "Feasible"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,6 +45,7 @@ def command(
     The list has every table and figure of the five documents, with the name that makes it again or why none does.
     `shoal reproduce all -o docs/published` writes the pages of the docs' section "Published results".
     """
+    from shoal.evolve.clock import Clock
     from shoal.study.reproduce import ENTRIES, reproduce
     from shoal.study.reproduce.pages import write_index, write_page
 
@@ -57,9 +57,9 @@ def command(
     options = f"{' --quick' if quick else ''}{f' --seed {seed}' if seed else ''}"
     made = {}
     for name in ENTRIES if every else names:
-        started = time.process_time()
+        clock = Clock()
         made[name] = reproduce(name, data_folder=folder, quick=quick, seed=seed)
-        spent = time.process_time() - started
+        spent = clock.read()["cpu_seconds"]
         if output is not None and every:
             write_page(output, name, made[name], f"shoal reproduce {name}{options}", spent)
             click.echo(f"{name}: {spent:.0f} CPU seconds", err=True)
