@@ -86,8 +86,8 @@ def main(parts: list[str]) -> None:
         (_, many), (_, few) = timed(lambda: search(made, effort="quick")), timed(lambda: search(small, effort="quick"))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         print(
-            f"10,000,000 rows ({made.counts.size} tuples), k={k}: counting {counting:.1f} CPU s, search {many:.1f} CPU s "
-            f"(Adult itself {few:.1f}), {peak:.2f} GiB at most"
+            f"10,000,000 rows ({made.counts.size} tuples), k={k}: counting {counting:.1f} CPU s, "
+            f"search {many:.1f} CPU s (Adult itself {few:.1f}), {peak:.2f} GiB at most"
         )
 
 
