@@ -1,7 +1,7 @@
 """The examples of README and docs are run: `console` blocks by the real commands, `python` blocks as they stand.
 
 A page is one test, with a folder of its own that has the bundled survey. A line that holds `…` alone stands for any
-lines; `…` at the end of a word for the rest of it. Numbers may differ by 5 % (a search may end a little elsewhere on
+lines; `…` at the end of a word for the rest of it. Numbers may differ by 2 % (a search may end a little elsewhere on
 another machine), CPU times by anything.
 """
 
@@ -175,7 +175,7 @@ def word_alike(want: str, got: str) -> bool:
     x, y = number(want), number(got)
     if x is None or y is None:
         return want == got
-    return abs(x - y) <= max(0.05 * abs(x), 1e-9)
+    return abs(x - y) <= max(0.02 * abs(x), 1e-9)
 
 
 def number(word: str) -> float | None:
