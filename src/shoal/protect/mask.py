@@ -216,7 +216,7 @@ def _marked(table: Table, group: tuple[str, Sequence[Any]], what: str) -> Flags:
                 ) from None
         if not hits.any():
             known = sorted({str(v) for v in raw.tolist()})
-            raise unknown(f"value in the column {column!r}", value, known[:30])
+            raise unknown(f"{column} value", value, known[:30])
         marked |= hits
     return marked
 
