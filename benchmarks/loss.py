@@ -28,6 +28,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="only the quick effort")
+    parser.add_argument("--effort", choices=("quick", "standard", "thorough"), help="only this effort")
     parser.add_argument("--large", action="store_true", help="only the table of large files")
     parser.add_argument("--bounds", action="store_true", help="only the certified bounds")
     given = parser.parse_args()
@@ -37,7 +38,8 @@ def main() -> None:
     elif given.bounds:
         bounds()
     else:
-        literature(given.seeds, ("quick",) if given.quick else ("quick", "standard", "thorough"))
+        one = "quick" if given.quick else given.effort
+        literature(given.seeds, (one,) if one else ("quick", "standard", "thorough"))
 
 
 def literature(seeds: int, efforts: tuple[str, ...]) -> None:

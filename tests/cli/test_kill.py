@@ -21,12 +21,11 @@ import pytest
 import shoal
 from shoal.data.files import write_file
 from shoal.partition.effort import proposals
-from shoal.partition.memetic import PLANS, SMALL_K
 
 SOAK = bool(os.environ.get("SHOAL_SOAK"))
 KILLS, WATCHED_KILLS = (20, 10) if SOAK else (4, 2)
 N, K = 100, 3
-TOTAL = int(PLANS[K <= SMALL_K]["thorough"][-1] * proposals(N, "thorough"))
+TOTAL = proposals(N, K, "thorough")
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from odd_records import records, some_weights
 from reference import search as naive
 from shoal.kernels import losses
 from shoal.kernels.anneal import anneal
-from shoal.kernels.groups import empty_groups, load, padded, start
+from shoal.kernels.groups import empty_groups, load, padded, renew, start
 from shoal.kernels.local_search import sweep
 from shoal.kernels.losses import entering, implement, leaving, replacing, swapping
 from shoal.kernels.squares import Squares
@@ -81,13 +81,14 @@ def test_every_proposal_keeps_k_and_the_state(case, seed, temperature):
     g, _ = space.state(mdav(values, k).labels)
     word = np.array([seed], dtype=np.uint64)
     for _ in range(150):
-        loss = anneal(space.loss, g, space.near, space.heat, word, 7, temperature, temperature, 0, len(values))
+        anneal(space.loss, g, space.near, space.heat, space.turns, word, 7, temperature, temperature)
         sizes = np.bincount(g.label, minlength=g.size.size)
         np.testing.assert_array_equal(sizes, g.size)
         assert ((sizes == 0) | ((sizes >= k) & (sizes < 2 * k))).all()
         np.testing.assert_array_equal(g.member[g.label, g.place], np.arange(len(values)))
         vacant = g.vacant[: g.vacant[-1]]
         assert sorted(vacant) == list(np.flatnonzero(sizes == 0))
+    loss = renew(space.loss, g)
     centred = values - values.mean(axis=0)
     assert abs(loss - naive.sse(centred, g.label)) <= 1e-9 * naive.sse(centred, np.zeros(len(values))) + 1e-300
 

@@ -167,3 +167,23 @@ def test_children_inherit_whole_groups():
     kept = sum(tuple(rows) in parents for rows in child.members())
     assert child.sizes.min() >= 3 and child.sizes.max() <= 5
     assert kept >= child.groups // 2
+
+
+def test_records_of_sparse_regions_have_more_turns():
+    values = np.concatenate([some_values(80), 50 * some_values(80, seed=2)])
+    space = survey(values, 3)
+    turns = np.bincount(space.turns, minlength=160)
+    assert turns.min() >= 1 and (np.diff(space.turns) >= 0).all()
+    order = np.argsort(space.heat)
+    assert (np.diff(turns[order]) >= 0).all() and turns[order[-1]] > turns[order[0]]
+    np.testing.assert_array_equal(space.turns_of(20, 50), np.repeat(np.arange(20, 50), turns[20:50]))
+
+
+def test_a_large_enough_file_is_recombined_by_regions(monkeypatch):
+    values = some_values(240)
+    whole = memetic(values, 3, seed=4, effort="standard")
+    monkeypatch.setattr("shoal.partition.memetic.REGION", 60)
+    one, two = (memetic(values, 3, seed=4, effort="standard", threads=threads) for threads in (1, 2))
+    np.testing.assert_array_equal(one.labels, two.labels)
+    assert one.sizes.min() >= 3 and one.sse(values) < mdav(values, 3).sse(values)
+    assert one.sse(values) < 1.2 * whole.sse(values)

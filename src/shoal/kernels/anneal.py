@@ -1,6 +1,6 @@
 """Simulated annealing of a k-partition over neighbour lists (Kirkpatrick, Gelatt and Vecchi 1983; spec/5).
 
-    repeat: a random record i; a random near record j, of another group b
+    repeat: a random record i of those whose turn it is; a random near record j, of another group b
         relocate i to b | swap i with a member of b | i to b, a member of b to a third group, one of that to i's
         seldom: create a group around i | dissolve i's group | merge the two groups and split them anew
         accept if delta <= 0 or u < exp(-delta / (T * heat[i]))
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.kernels.compiling import bare, inlined, kernel
-from shoal.kernels.groups import GROUPS, SQUARES, Groups, refresh, transfer
+from shoal.kernels.groups import GROUPS, SQUARES, Groups, transfer
 from shoal.kernels.losses import entering, leaving, replacing, swapping
 from shoal.kernels.moves import create, dissolve, empty_log, resplit, take_back
 from shoal.kernels.randomness import below, draw, uniform
@@ -71,17 +71,16 @@ def rotate(loss: Any, g: Groups, near: Indices, i: int, b: int, limit: float, rn
 
 @kernel(
     [
-        numba.float64(
+        numba.void(
             SQUARES,
             GROUPS,
             numba.int32[:, ::1],
             numba.float64[::1],
+            numba.int32[::1],
             numba.uint64[::1],
             numba.int64,
             numba.float64,
             numba.float64,
-            numba.int64,
-            numba.int64,
         )
     ]
 )
@@ -90,20 +89,18 @@ def anneal(
     g: Groups,
     near: Indices,
     heat: Floats,
+    turns: Indices,
     rng: NDArray[np.uint64],
     proposals: int,
     hot: float,
     cold: float,
-    first: int,
-    count: int,
-) -> float:
-    """Make proposals for the records first .. first + count - 1 while the temperature falls from hot to cold.
+) -> None:
+    """Make proposals for the records in `turns`, as often as each stands there, while the temperature falls.
 
-    Gives the loss at the end, or NaN if there are records beyond them: a large file is annealed window by window,
-    so that what is looked at stays in the processor's cache, and its loss is not computed for each.
+    A large file is annealed window by window, so that what is looked at stays in the processor's cache.
     """
     x, w, summary, mass, label, size, member, k = g.x, g.w, g.summary, g.mass, g.label, g.size, g.member, g.k
-    span, width = np.uint64(count), near.shape[1]
+    span, width = np.uint64(turns.size), near.shape[1]
     log = empty_log(k)
     pool, lean = np.empty(4 * k, dtype=np.int32), np.empty(4 * k)
     temperature = hot
@@ -111,7 +108,7 @@ def anneal(
         if step & 255 == 0:
             temperature = hot * (cold / hot) ** (step / proposals)
         r = draw(rng)
-        i = first + int(np.int64(((r >> _S32) * span) >> _S32))
+        i = turns[np.int64(((r >> _S32) * span) >> _S32)]
         u = np.float64(r & _LOW16) * _SHARE
         a, b = label[i], label[near[i, np.int64(u * u * width)]]  # the nearest are the likeliest
         if a == b:
@@ -141,4 +138,3 @@ def anneal(
                 transfer(loss, g, i, b)
                 if m >= 0:
                     transfer(loss, g, m, a)
-    return refresh(loss, g) if first + count == label.size else np.nan

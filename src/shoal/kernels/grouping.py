@@ -156,8 +156,9 @@ def _distinct(labels: NDArray[np.int32]) -> tuple[Ints, Ints, Ints]:
     for j in range(1 if parts > 1 else 0, parts):
         keys[:] = -1
         found = 0
+        span = np.int64(labels[j].max()) + 1
         for i in range(n):
-            key = identity[i] if parts == 1 else identity[i] * n + labels[j, i]
+            key = identity[i] if parts == 1 else identity[i] * span + labels[j, i]
             slot = ((key * 0x9E3779B97F4A7C1) >> 20) & (room - 1)
             while keys[slot] >= 0 and keys[slot] != key:
                 slot = (slot + 1) & (room - 1)

@@ -129,3 +129,9 @@ def load(loss: Any, g: Groups) -> float:
 def start(loss: Any, g: Groups) -> float:
     """Build the state from the labels; gives the loss."""
     return load(loss, g)
+
+
+@kernel([numba.float64(SQUARES, GROUPS)])
+def renew(loss: Any, g: Groups) -> float:
+    """Compute every summary anew; gives the loss."""
+    return refresh(loss, g)

@@ -5,6 +5,7 @@ order statistics, so targets come as profiles: so many districts at least at the
 at the median's, so many at most at the lower quartile's, and the outlying ones at most where the test would
 still pass them. Each profile is a flow with bounds on the districts.
 
+    find about the greatest height of the outlying districts that the test passes, by bisection
     for every height x of the outlying districts, from the original down: the flow with only that bound
     for every profile, the most promising first, until the budget is used:
         skip it if the linear bounds of earlier flows show that it cannot be the best
@@ -81,7 +82,9 @@ class Search:
 
     @property
     def ceiling(self) -> float:
-        return np.inf if self.best is None else self.best.metric
+        """What a flow must cost less than to be of use: the best one's cost, at first the limit on distortion."""
+        allowed = self.task.limits.distortion * self.task.worst * (1 + 1e-9) + 1e-6
+        return allowed if self.best is None else min(allowed, self.best.metric)
 
     def solve(self, low: Ints, high: Ints, start: Flow | None = None) -> Flow | None:
         """Solve a flow, keep its cut, and keep it if it is feasible."""
@@ -127,34 +130,56 @@ def _profiles(search: Search) -> Iterator[Profile]:
     lower = np.setdiff1d(task.outlying, upper)
     goal = task.restrictions.threshold[np.isin(task.outlying, lower)]
     full = np.maximum(count_at_least(task, lower, goal), low[lower])
-    flow: Flow | None = None
-    steps = [(x, share) for share in np.linspace(1.0, 0.0, 7 if lower.size else 1) for x in _heights(task, upper)]
-    thin = max(1, int(np.ceil(4 * len(steps) / max(search.budget, 32))))
     least = low[lower]
+
+    def bounds(x: float, share: float) -> tuple[Ints, Ints] | None:
+        at_least, at_most = low.copy(), widest.copy()
+        at_least[lower] = np.ceil(least + share * (full - least)).astype(np.int64)
+        at_most[upper] = np.minimum(at_most[upper], count_at_most(task, upper, x))
+        return (at_least, at_most) if _make_compatible(task, at_least, at_most) else None
+
+    fine = [bounds(x, 1.0) for x in _heights(task, upper, 16 * LEVELS)]
+    _lower_until_masked(search, [both for both in fine if both is not None])
+    heights = _heights(task, upper, LEVELS)
+    flow: Flow | None = None
+    steps = [(x, share) for share in np.linspace(1.0, 0.0, 7 if lower.size else 1) for x in heights]
+    thin = max(1, int(np.ceil(4 * len(steps) / max(search.budget, 32))))
     for x, share in steps[::thin]:
-        high = widest.copy()
-        low = low.copy()
-        low[lower] = np.ceil(least + share * (full - least)).astype(np.int64)
-        high[upper] = np.minimum(high[upper], count_at_most(task, upper, x))
-        if not _make_compatible(task, low, high):
+        within = bounds(x, share)
+        if within is None:
             continue
-        flow = search.solve(low, high, flow)
+        flow = search.solve(*within, flow)
         if flow is None or flow.metric >= search.ceiling:
             continue
-        yield Profile(low, high, flow, flow.metric)
-        yield from _quantile_profiles(search, flow, low, high, x)
+        yield Profile(*within, flow, flow.metric)
+        yield from _quantile_profiles(search, flow, *within, x)
 
 
-def _heights(task: Task, upper: Ints) -> Floats:
-    """Signal values the outlying districts may be brought down to, from the original on."""
+def _lower_until_masked(search: Search, falling: list[tuple[Ints, Ints]]) -> None:
+    """By bisection, about the greatest height whose flow is feasible: a first solution, which makes the rest shorter.
+
+    Lower is costlier, and nearly always safer.
+    """
+    first, last = 0, len(falling) - 1
+    while first <= last and search.budget > 0:
+        middle = (first + last) // 2
+        flow = search.solve(*falling[middle])
+        if flow is None or search.task.judge(flow.counts, 0.0).feasible:
+            last = middle - 1
+        else:
+            first = middle + 1
+
+
+def _heights(task: Task, upper: Ints, most: int) -> Floats:
+    """Signal values the outlying districts may be brought down to, from the original on, about so many at most."""
     values = task.signal.values
     bottom = float(np.median(np.delete(values, task.outlying)))
     if upper.size == 0:
         return np.array([float(values.max())])
     top = float(values[upper].max())
-    if task.signal.kind == "quantity" and top - bottom <= 4 * LEVELS:
+    if task.signal.kind == "quantity" and top - bottom <= 4 * most:
         return np.arange(top, np.floor(bottom) - 1.0, -1.0)
-    return np.linspace(top, bottom, LEVELS)
+    return np.linspace(top, bottom, most)
 
 
 def _make_compatible(task: Task, low: Ints, high: Ints) -> bool:

@@ -1,7 +1,7 @@
 """Simulated annealing from MDAV's groups: several chains, the best of them (Kirkpatrick et al. 1983; spec/5).
 
 start: MDAV;  chains: 1 (quick), 2 (standard), 4 (thorough), together the effort's proposals
-each: cool from 0.18 to 0.04 of the local scale, then local search;  the chain with the least loss wins
+each: cool from 0.18 to 0.05 of the local scale, then local search;  the chain with the least loss wins
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def anneal(
         return first
     space = survey(values, k, weights, seed=seed, threads=threads)
     start_cpu = time.process_time() - clock
-    work = proposals(space.n, effort)
+    work = proposals(space.n, k, effort)
     chains = [
         Chain(first.labels.astype(np.int32), random_word(seed, 0, c), work // CHAINS[effort])
         for c in range(CHAINS[effort])

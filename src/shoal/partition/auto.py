@@ -1,7 +1,7 @@
 """The default method, by the size of the file: the least loss that the effort can buy.
 
 one column without weights: the optimum
-up to 20,000 records: annealing (quick), memetic search (standard, thorough)
+up to 20,000 records: memetic search
 beyond: annealing in blocks
 """
 
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from shoal.errors import UsageError
 from shoal.evolve.progress import Progress
-from shoal.partition.anneal import anneal
 from shoal.partition.blocks import blocks
 from shoal.partition.memetic import memetic
 from shoal.partition.partition import KPartition
@@ -42,7 +41,7 @@ def auto(
     """The partition of the method that fits n, d and the effort; `facts` says which."""
     name = "univariate" if values.shape[1] == 1 and weights is None else "blocks"
     if name == "blocks" and len(values) <= LARGE:
-        name = "anneal" if effort == "quick" else "memetic"
+        name = "memetic"
     if name in ("univariate", "blocks") and (checkpoint is not None or resume):
         raise UsageError(f"{name}, the method for this file, keeps no checkpoint; leave --checkpoint and --resume out")
     options = {"weights": weights, "seed": seed, "effort": effort, "threads": threads, "progress": progress}
@@ -51,6 +50,5 @@ def auto(
     elif name == "blocks":
         found = blocks(values, k, seconds=seconds, **options)  # type: ignore[arg-type]
     else:
-        method = anneal if name == "anneal" else memetic
-        found = method(values, k, seconds=seconds, checkpoint=checkpoint, resume=resume, **options)  # type: ignore[arg-type]
+        found = memetic(values, k, seconds=seconds, checkpoint=checkpoint, resume=resume, **options)  # type: ignore[arg-type]
     return replace(found, facts={**found.facts, "chosen": name})

@@ -16,25 +16,33 @@ from numpy.typing import NDArray
 
 from shoal.evolve.control import Control
 from shoal.kernels.anneal import anneal as anneal_kernel
-from shoal.partition.refine import descend
+from shoal.kernels.groups import renew
+from shoal.partition.refine import FROZEN, descend
 from shoal.partition.space import Space
 
 Indices = NDArray[np.int32]
 
 STEP = threading.Lock()  # a chain steps and a checkpoint is taken one at a time
 # In units of each record's own scale; above HOT everything moves, below COLD local search does as well.
-HOT, COLD = 0.18, 0.04
-PIECE = 1_000_000  # proposals between two looks at the clock: about 0.2 s
+HOT, COLD = 0.18, 0.05
+PIECE = 1_000_000  # proposals between two looks at the clock: about 0.1 s
+BAND = 0.1  # below this temperature most groups are settled: the rest is worth looking at again and again
+QUENCH = 30  # proposals a record that take a snapshot to its local optimum
 
 
 @dataclass
 class Chain:
-    """A partition being annealed from `hot` to cold over `proposals`, and the groups it passed through late."""
+    """A partition being annealed from `hot` to cold over `proposals`; `seen` are local optima it passed late.
+
+    Which of two ways a region settled is chance while it is warm, and each region's chances are its own: the local
+    optima of one chain hold good groups for all of them, though no single one has them all.
+    """
 
     labels: Indices
     word: int
     proposals: int
     hot: float = HOT
+    snapshots: int = 0
     done: int = 0
     loss: float = np.inf
     finished: bool = False
@@ -60,21 +68,26 @@ def anneal_chain(
     what: str,
     after_piece: Callable[[], None] = lambda: None,
 ) -> None:
-    """Anneal in pieces; the last fifth of the way leaves its partitions in `seen`."""
+    """Anneal in pieces; the local optima below some of the last ones are left in `seen`."""
     if chain.finished:
         return
     word = np.array([chain.word], dtype=np.uint64)
     go_on = not control.stopped
-    while chain.done < chain.proposals and go_on:
+    looks = _looks(chain)
+    stops = np.union1d(np.arange(PIECE, chain.proposals, PIECE), [*looks, chain.proposals])
+    for stop in stops[stops > chain.done]:
+        if not go_on:
+            break
         g, _ = space.state(chain.labels)
-        piece = min(PIECE, chain.proposals - chain.done)
-        steps = np.array([chain.done, chain.done + piece]) / chain.proposals
+        piece = int(stop) - chain.done
+        steps = np.array([chain.done, stop]) / chain.proposals
         high, low = chain.hot * (COLD / chain.hot) ** steps
-        loss = float(anneal_kernel(space.loss, g, space.near, space.heat, word, piece, high, low, 0, space.n))
+        anneal_kernel(space.loss, g, space.near, space.heat, space.turns, word, piece, high, low)
+        loss = float(renew(space.loss, g))
+        below = [_quenched(space, g.label, word)] if stop in looks else []
         with STEP:
-            chain.labels, chain.word, chain.done, chain.loss = g.label, int(word[0]), chain.done + piece, loss
-            if chain.done > 0.8 * chain.proposals:
-                chain.seen.append(chain.labels)
+            chain.labels, chain.word, chain.done, chain.loss = g.label, int(word[0]), int(stop), loss
+            chain.seen.extend(below)
         go_on = control.advance(piece, loss, what)
         after_piece()
     if go_on:
@@ -84,3 +97,17 @@ def anneal_chain(
         with STEP:
             chain.labels, chain.loss, chain.finished = g.label, loss, not control.stopped
         after_piece()
+
+
+def _looks(chain: Chain) -> NDArray[np.int64]:
+    """The steps at which a snapshot is taken: evenly spread over the way below the band."""
+    start = max(0.0, np.log(BAND / chain.hot) / np.log(COLD / chain.hot))
+    way = np.linspace(start, 1.0, chain.snapshots + 1)[1:]
+    return np.unique((chain.proposals * way).astype(np.int64))
+
+
+def _quenched(space: Space, labels: Indices, word: NDArray[np.uint64]) -> Indices:
+    """The local optimum below a partition, nearly."""
+    g, _ = space.state(labels)
+    anneal_kernel(space.loss, g, space.near, space.heat, space.turns, word.copy(), QUENCH * space.n, FROZEN, FROZEN)
+    return g.label

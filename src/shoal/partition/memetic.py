@@ -1,11 +1,13 @@
-"""Memetic search: a population of annealed partitions, children that inherit whole groups, and recombination
-of all groups met by set partitioning: the modern answer to what Solanas et al. left open (spec/1, spec/5).
+"""Memetic search: annealed partitions whose groups are recombined, again and again, by set partitioning: the
+modern answer to what Solanas et al. left open (spec/1, spec/5).
 
     parents: annealing chains from MDAV with their own random numbers
-    pool: the groups of all partitions met while the chains were cold
-    repeat: the best partition of groups in the pool (a small integer programme) joins the population
-        children: of the best and a random one, take groups by loss a record, least first, while they do not overlap;
-        what is left over forms groups or joins the nearest; then a short annealing from a low temperature
+    pool: the groups of all local optima that the chains passed while they were cold
+    repeat: the best partition of groups in the pool (small integer programmes) joins the population
+        children, each annealed: the best one from a low temperature; and in turn
+            a cross of the best and a random one, from there too: their groups by loss a record, least first, while
+            they do not overlap, what is left over forming groups or joining the nearest
+            a newcomer like the parents, but shorter
     the best partition met
 """
 
@@ -22,6 +24,7 @@ from numpy.typing import NDArray
 from shoal.errors import check_choice, check_k
 from shoal.evolve.control import Control
 from shoal.evolve.progress import Progress
+from shoal.kernels.trees import cut
 from shoal.partition.chains import Chain, random_word, run_chains
 from shoal.partition.checkpoint import Checkpoint
 from shoal.partition.effort import EFFORTS, proposals
@@ -33,16 +36,17 @@ from shoal.partition.space import Space, survey, without_oversized
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]
 
-# parents, their share of the work, generations, children a generation, the share of the effort's proposals: many
-# short chains for small groups, which recombine well, and time for the integer programme; for large groups, which
-# hardly ever fit together, few long chains
-SMALL_K = 4
-PLANS = {
-    True: {"quick": (2, 0.7, 1, 1, 0.5), "standard": (4, 0.6, 2, 2, 0.5), "thorough": (8, 0.6, 6, 4, 0.6)},
-    False: {"quick": (1, 0.7, 1, 1, 1.0), "standard": (1, 0.7, 3, 1, 1.0), "thorough": (3, 0.7, 6, 2, 1.0)},
-}
-WARM = 0.08  # where a child's temperature starts, in units of the local scale
-MOST_COLUMNS = 60_000
+PARENTS = {"quick": 6, "standard": 18, "thorough": 40}  # over k, at 1,000 records: larger groups
+# need longer chains, and so fewer; in a large file more regions can each take the best of the parents' ways
+MOST_PARENTS = 10
+PARENTS_SHARE = {"quick": 1.0, "standard": 0.6, "thorough": 0.5}  # of the work; the rest is the children's
+GENERATIONS = {"quick": 0, "standard": 3, "thorough": 10}
+ITERATIONS = {"quick": 300, "standard": 400, "thorough": 5_000}  # of the simplex, in the last integer programme
+CHILDREN = 2  # a generation: of the best alone; of two, or a newcomer, in turn
+WARM = 0.11  # where a child's temperature starts, in units of the local scale
+SNAPSHOTS = 40  # of all parents together, but at least a quarter of each; half of a child
+MOST_COLUMNS = 400_000
+REGION = 2_000  # records that one integer programme looks at
 
 
 def memetic(
@@ -68,10 +72,9 @@ def memetic(
         return first
     space = survey(values, k, weights, seed=seed, threads=threads)
     sst = total_squares(values, weights)
-    plan = PLANS[k <= SMALL_K][effort]
-    work = int(plan[-1] * proposals(space.n, effort))
+    work = proposals(space.n, k, effort)
     store = Checkpoint(checkpoint, values, weights, k, ("memetic", effort, seed), work)
-    run = _Run(values, weights, space, seed, plan, work, store)
+    run = _Run(values, weights, space, seed, effort, work, store)
     run.note("mdav", sst, before, time.process_time() - clock)
     run.control = Control(threads=threads, progress=progress, total=work, seconds=seconds, unit=100.0 / sst)
     run.go(first, resume)
@@ -92,14 +95,17 @@ class _Run:
         weights: Floats | None,
         space: Space,
         seed: int,
-        plan: tuple[int, float, int, int, float],
+        effort: str,
         work: int,
         store: Checkpoint,
     ) -> None:
         self.values, self.weights, self.space, self.seed, self.store = values, weights, space, seed, store
-        self.parents, share, self.generations, self.children, _ = plan
+        self.iterations = ITERATIONS[effort]
+        share, self.generations = PARENTS_SHARE[effort], GENERATIONS[effort]
+        wished = PARENTS[effort] / space.k * max(1.0, space.n / 1000) ** 0.5
+        self.parents = int(min(MOST_PARENTS, max(1.0, wished)))
         self.parent_work = int(work * share / self.parents)
-        self.child_work = int(work * (1 - share) / (self.generations * self.children))
+        self.child_work = int(work * (1 - share) / max(1, self.generations * CHILDREN))
         self.population: list[Indices] = []
         self.losses: list[float] = []
         self.kept: list[Indices] = []
@@ -122,13 +128,13 @@ class _Run:
         chains, stage, kept = self.store.load() if resume else ([], 0, [])
         for labels in kept:
             self.admit(labels)
-        earlier = self.parents * self.parent_work + (stage - 1) * self.children * self.child_work if stage else 0
+        earlier = self.parents * self.parent_work + (stage - 1) * CHILDREN * self.child_work if stage else 0
         self.done_before = earlier + sum(chain.done for chain in chains)
         self.control.done = float(self.done_before)
         while stage <= self.generations and not self.control.stopped:
             clock, before = time.process_time(), min(self.losses)
             if not chains:
-                chains = [self.chain(stage, c, first) for c in range(self.children if stage else self.parents)]
+                chains = [self.chain(stage, c, first) for c in range(CHILDREN if stage else self.parents)]
             self.store.save(chains, stage=stage, kept=self.kept)
             run_chains(
                 self.space,
@@ -145,21 +151,23 @@ class _Run:
             name = f"{len(chains)} {'children' if stage else 'parents'} of {chains[0].proposals} proposals"
             self.note(name, before, min(self.losses), time.process_time() - clock)
             if not self.control.stopped:
-                self.recombine()
+                self.recombine(stage)
             chains, stage = [], stage + 1
 
     def chain(self, stage: int, c: int, first: KPartition) -> Chain:
         """The c-th chain of a stage: a parent from the start, a child of two of the population later."""
         word = random_word(self.seed, stage, c)
-        if stage == 0:
-            return Chain(first.labels.astype(np.int32), word, self.parent_work)
-        rng = np.random.default_rng([self.seed, stage, c])
-        one = int(np.argmin(self.losses))
-        other = int(rng.integers(len(self.population)))
-        child = inherit(self.values, self.space, self.population[one], self.population[other], self.weights)
-        return Chain(child, word, self.child_work, WARM)
+        looks = SNAPSHOTS // 2 if stage else max(SNAPSHOTS // 4, SNAPSHOTS // self.parents)
+        if stage == 0 or (c == 1 and stage % 2 == 0):
+            work = self.child_work if stage else self.parent_work
+            return Chain(first.labels.astype(np.int32), word, work, snapshots=looks)
+        labels = self.best
+        if c > 0:
+            other = int(np.random.default_rng([self.seed, stage, c]).integers(len(self.population)))
+            labels = inherit(self.values, self.space, self.best, self.population[other], self.weights)
+        return Chain(labels, word, self.child_work, WARM, looks)
 
-    def admit(self, labels: Indices) -> None:
+    def admit(self, labels: NDArray[Any]) -> None:
         """Take a partition into the population and its groups into the pool."""
         labels = by_first_record(labels).astype(np.int32)
         loss = self.space.state(labels)[1]
@@ -171,19 +179,41 @@ class _Run:
         if len(self.pool.groups) < MOST_COLUMNS:
             self.pool.add_labels(self.population[-1])
 
-    def recombine(self) -> None:
-        """The best partition of the pool's groups joins the population."""
+    def recombine(self, stage: int) -> None:
+        """The best partition of the pool's groups joins the population; region by region if the file is not small."""
         clock, before = time.process_time(), min(self.losses)
         if len(self.pool.groups) >= MOST_COLUMNS:
             return
-        [labels] = self.control.run([lambda: recombine(self.pool, self.best, self.space.n)])
-        self.admit(labels.astype(np.int32))
+        self.control.advance(0.0, None, f"best of {len(self.pool.groups)} groups")
+        region = regions(self.space, self.best, random_word(self.seed, stage))
+        parts = [self.best[region == r] for r in range(int(region.max()) + 1)]
+        pools = self.pool.within(region)
+        work = [partial(recombine, *both, self.iterations) for both in zip(pools, parts, strict=True)]
+        labels = np.empty(self.space.n, dtype=np.int64)
+        for r, found in enumerate(self.control.run(work)):
+            labels[region == r] = found + r * self.space.n  # numbers of their own
+        self.admit(labels)
         self.note(
             f"set partitioning of {len(self.pool.groups)} groups", before, min(self.losses), time.process_time() - clock
         )
 
     def note(self, name: str, before: float, after: float, cpu: float) -> None:
         self.stages.append({"name": name, "loss_before": before, "loss_after": after, "cpu_seconds": cpu})
+
+
+def regions(space: Space, labels: Indices, word: int) -> NDArray[np.int64]:
+    """A number for each record: near groups share one, about REGION records each, cut along a random tree."""
+    count = max(1, round(space.n / REGION))
+    if count == 1:
+        return np.zeros(space.n, dtype=np.int64)
+    g, _ = space.state(labels)
+    used = int(labels.max()) + 1
+    order = np.arange(used, dtype=np.int32)
+    cut(np.ascontiguousarray(g.summary[:used]), order, 8, np.array([word], dtype=np.uint64))
+    before = np.cumsum(g.size[order]) - g.size[order]
+    number = np.empty(used, dtype=np.int64)
+    number[order] = before * count // space.n
+    return number[labels]
 
 
 def inherit(values: Floats, space: Space, one: Indices, other: Indices, weights: Floats | None) -> Indices:

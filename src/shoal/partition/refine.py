@@ -17,7 +17,7 @@ from shoal.errors import check_k
 from shoal.evolve.control import Control
 from shoal.evolve.progress import Progress
 from shoal.kernels.anneal import anneal as anneal_kernel
-from shoal.kernels.groups import Groups
+from shoal.kernels.groups import Groups, renew
 from shoal.kernels.local_search import sweep
 from shoal.partition.neighbours import runs
 from shoal.partition.partition import KPartition
@@ -99,12 +99,14 @@ def stir(
     control: Control,
     what: str = "",
 ) -> float:
-    """So many proposals a record, window by window; gives the loss, NaN if stopped on the way."""
+    """So many proposals a record on average, window by window; gives the loss, NaN if stopped on the way."""
     loss = np.nan
     for first, last in runs(space.n, WINDOW):
-        number = max(1, int(proposals * (last - first)))
-        loss = anneal_kernel(space.loss, g, space.near, space.heat, word, number, hot, cold, first, last - first)
-        whole = None if np.isnan(loss) else float(loss)
-        if not control.advance(number if what else 0.0, whole, what):
+        turns = space.turns_of(first, last)
+        number = max(1, int(proposals * space.n * turns.size / space.turns.size))
+        anneal_kernel(space.loss, g, space.near, space.heat, turns, word, number, hot, cold)
+        if last == space.n:
+            loss = float(renew(space.loss, g))
+        if not control.advance(number if what else 0.0, loss if last == space.n else None, what):
             break
-    return float(loss)
+    return loss

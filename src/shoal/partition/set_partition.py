@@ -15,37 +15,53 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-MOST_COLUMNS = 4_000  # of the integer programme
-NODES = 50  # of its search
+FIRST = 1.1  # the first programme's columns against those without a reduced cost
+WIDER, CAREFUL = 1.15, 1.06  # a programme's columns against the one's before it, while they end at once, and later
+AT_ONCE = 50  # simplex iterations
+NODES = 1  # of a programme's search
 
 
-def recombine(pool: Pool, known: NDArray[Any], n: int) -> Ints:
+def recombine(pool: Pool, known: NDArray[Any], iterations: int) -> Ints:
     """A partition of groups in the pool, as good as the known one or better; an amount of work, not of time.
 
     relax: the duals give each group's reduced cost
     a better partition has only groups whose reduced cost is below the distance of the known one from the relaxation
-    the integer programme over those, the most promising first, cut off after some nodes
+    integer programmes over more and more of those, the most promising first: small ones end at once and find most
+    of the gain, and every gain leaves the next one fewer groups to look at; one with more simplex iterations than
+    given is the last
     """
-    pool.add_labels(known)
+    best, n = np.asarray(known, dtype=np.int64), len(known)
+    pool.add_labels(best)
     relaxed = Master(pool, n).duals()
     if relaxed is None:
-        return np.asarray(known, dtype=np.int64)
+        return best
     bound, duals = relaxed
-    reduced = np.array(pool.costs) - np.array([duals[rows].sum() for rows in pool.groups])
-    own = pool.columns(known)
-    room = sum(pool.costs[c] for c in own) - bound
-    near = np.argsort(reduced, kind="stable")[:MOST_COLUMNS]
-    part = pool.part(np.union1d(near[reduced[near] <= room * (1 + 1e-9)], own))
-    return Master(part, n).best(known, nodes=NODES)[0]
+    costs = np.array(pool.costs)
+    reduced = costs - np.array([duals[rows].sum() for rows in pool.groups])
+    order = np.argsort(reduced, kind="stable")
+    own = pool.columns(best)
+    loss = costs[own].sum()
+    width = FIRST * np.count_nonzero(reduced <= 1e-9 * (loss - bound))
+    while True:
+        hopeful = order[reduced[order] <= (loss - bound) * (1 + 1e-9)]
+        programme = Master(pool.part(np.union1d(hopeful[: int(width)], own)), n)
+        best = programme.best(best, nodes=NODES)[0]
+        own = pool.columns(best)
+        loss = costs[own].sum()
+        spent = programme.iterations
+        if width >= hopeful.size or spent > iterations:
+            return best
+        width *= WIDER if spent <= AT_ONCE else CAREFUL
 
 
 class Pool:
-    """Distinct groups of records with their costs, in the order they came."""
+    """Distinct groups of records with their costs, in the order they came. A group is known by a 64-bit sum."""
 
     def __init__(self, values: Floats, weights: Floats | None = None) -> None:
         self._values = values
         self._weights = weights
-        self._seen: set[bytes] = set()
+        self._signs = np.random.default_rng(0).integers(2**64, size=len(values), dtype=np.uint64)
+        self._place: dict[int, int] = {}
         self.groups: list[NDArray[np.int32]] = []
         self.costs: list[float] = []
 
@@ -53,14 +69,52 @@ class Pool:
         """Take in the groups that are new; gives their number."""
         fresh: list[NDArray[np.int32]] = []
         for group in groups:
-            rows = np.sort(group).astype(np.int32)
-            key = rows.tobytes()
-            if key not in self._seen:
-                self._seen.add(key)
-                fresh.append(rows)
+            sign = int(self._signs[group].sum())
+            if sign not in self._place:
+                self._place[sign] = len(self._place)
+                fresh.append(np.sort(group).astype(np.int32))
         self.costs.extend(self._cost(fresh))
         self.groups.extend(fresh)
         return len(fresh)
+
+    def add_labels(self, labels: NDArray[Any]) -> int:
+        """Take in the groups of a partition."""
+        rows, signs = self._signed(labels)
+        return self.add([rows[g] for g, sign in enumerate(signs) if sign not in self._place])
+
+    def columns(self, labels: NDArray[Any]) -> list[int]:
+        """Where the groups of a partition are in the pool."""
+        return [self._place[sign] for sign in self._signed(labels)[1]]
+
+    def part(self, columns: NDArray[np.int64]) -> Pool:
+        """A pool of some of the groups."""
+        chosen = Pool(self._values, self._weights)
+        chosen._take([self.groups[c] for c in columns], [self.costs[c] for c in columns])
+        return chosen
+
+    def within(self, region: NDArray[Any]) -> list[Pool]:
+        """A pool for each region 0, 1, ... of the records, of the groups inside it; records are counted anew there."""
+        starts = np.concatenate(([0], np.cumsum([rows.size for rows in self.groups])))[:-1]
+        where = region[np.concatenate(self.groups)]
+        first, last = np.minimum.reduceat(where, starts), np.maximum.reduceat(where, starts)
+        place = np.empty(region.size, dtype=np.int32)
+        pools = []
+        for r in range(int(region.max()) + 1):
+            records = np.flatnonzero(region == r)
+            place[records] = np.arange(records.size)
+            inside = Pool(self._values[records], None if self._weights is None else self._weights[records])
+            columns = np.flatnonzero((first == r) & (last == r))
+            inside._take([place[self.groups[c]] for c in columns], [self.costs[c] for c in columns])
+            pools.append(inside)
+        return pools
+
+    def _take(self, groups: list[NDArray[np.int32]], costs: list[float]) -> None:
+        self.groups, self.costs = groups, costs
+        self._place = {int(self._signs[rows].sum()): c for c, rows in enumerate(groups)}
+
+    def _signed(self, labels: NDArray[Any]) -> tuple[list[Ints], list[int]]:
+        order, starts = in_groups(labels)
+        return np.split(order, starts[1:]), [int(s) for s in np.add.reduceat(self._signs[order], starts)]
 
     def _cost(self, groups: list[NDArray[np.int32]]) -> list[float]:
         costs = np.empty(len(groups))
@@ -74,27 +128,11 @@ class Pool:
             costs[which] = (w * ((x - centre[:, None]) ** 2).sum(axis=2)).sum(axis=1)
         return [float(c) for c in costs]
 
-    def columns(self, labels: NDArray[Any]) -> list[int]:
-        """Where the groups of a partition are in the pool."""
-        index = {g.tobytes(): c for c, g in enumerate(self.groups)}
-        return [index[rows.astype(np.int32).tobytes()] for rows in members(labels)]
 
-    def part(self, columns: NDArray[np.int64]) -> Pool:
-        """A pool of some of the groups."""
-        chosen = Pool(self._values, self._weights)
-        chosen.groups = [self.groups[c] for c in columns]
-        chosen.costs = [self.costs[c] for c in columns]
-        return chosen
-
-    def add_labels(self, labels: NDArray[Any]) -> int:
-        """Take in the groups of a partition."""
-        return self.add(members(labels))
-
-
-def members(labels: NDArray[Any]) -> list[NDArray[np.int64]]:
-    """The records of each group, in order."""
+def in_groups(labels: NDArray[Any]) -> tuple[Ints, Ints]:
+    """The records group by group, and where each group starts."""
     order = np.argsort(labels, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+    return order, np.concatenate(([0], np.flatnonzero(np.diff(labels[order])) + 1))
 
 
 class Master:
@@ -121,10 +159,17 @@ class Master:
         )
         self._held += m
 
+    @property
+    def iterations(self) -> int:
+        """Of the simplex, in the last programme."""
+        return int(self._solver.getInfo().simplex_iteration_count)
+
     def duals(self, seconds: float | None = None) -> tuple[float, Floats] | None:
         """The relaxation's optimum and its duals; None if time ran out."""
+        first = self._held == 0
         self._grow()
-        self._solver.setOptionValue("simplex_strategy", 4)  # primal: new columns keep the basis feasible
+        # Dual at first; then primal, for new columns keep the basis feasible.
+        self._solver.setOptionValue("simplex_strategy", 1 if first else 4)
         if seconds is not None:
             self._solver.setOptionValue("time_limit", self._solver.getRunTime() + max(seconds, 0.1))
         self._solver.run()

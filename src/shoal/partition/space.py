@@ -19,22 +19,33 @@ from shoal.partition.partition import KPartition
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]
 
+TILT = 0.35  # the power of its scale that a record's turns grow with
+TURNS = 8  # of a record on average
+
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """The records as a search sees them. `heat` is each record's own scale of loss; `least` is no gain at all."""
+    """The records as a search sees them.
+
+    `heat` is each record's own scale of loss, `turns` says how often each is looked at, `least` is no gain at all.
+    """
 
     x: Floats
     w: Floats
     k: int
     near: Indices
     heat: Floats
+    turns: Indices
     least: float
     loss: Any
 
     @property
     def n(self) -> int:
         return int(self.x.shape[0])
+
+    def turns_of(self, first: int, last: int) -> Indices:
+        """The turns of the records first .. last - 1."""
+        return self.turns[slice(*np.searchsorted(self.turns, [first, last]))]
 
     def state(self, labels: NDArray[Any]) -> tuple[Groups, float]:
         """The state of the search at a partition of groups of k to 2k - 1, and its loss."""
@@ -56,7 +67,17 @@ def survey(
     # Among duplicates the scale is nothing; a small share of the mean lets them move at all.
     # A gain below this is rounding: counting it could go round in circles for ever.
     least = 1e-11 * mean + 1e-14 * float((w[:, None] * x**2).sum() / x.shape[0]) + 1e-300
-    return Space(x, w, k, near, np.maximum(scale, 1e-6 * mean), least, Squares())
+    heat = np.maximum(scale, 1e-6 * mean)
+    return Space(x, w, k, near, heat, _turns(heat), least, Squares())
+
+
+def _turns(heat: Floats) -> Indices:
+    """Each record's number as often as it is to be looked at, in order: what there is to gain grows with the scale."""
+    most = float(heat.max())
+    # Where all is equal or a square overflows, there is no scale: turns are equal.
+    share = (heat / most) ** TILT if 0.0 < most < np.inf else np.ones(heat.size)
+    often = np.maximum(1, np.rint(TURNS * share / share.mean()))
+    return np.repeat(np.arange(heat.size, dtype=np.int32), often.astype(np.int64))
 
 
 def without_oversized(values: Floats, k: int, partition: KPartition, weights: Floats | None = None) -> KPartition:
