@@ -14,6 +14,7 @@ open, and a margin for rounding is taken off. `proved` is said only if the bound
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -37,6 +38,7 @@ NODES = 200_000  # branch and bound nodes a record before its search is cut shor
 MOST_COLUMNS = 300_000
 SHARES = (0.02, 0.1, 0.25, 0.5, 1.0)  # of the gap, in which a group of a better partition must fit
 PULL = 0.6  # weight of the best duals so far in the next prices
+NEARLY = 0.95  # the most that it is raised to where nothing new is found
 
 
 def prove(
@@ -98,6 +100,7 @@ class _Bound:
         self.pool = pool or Pool(values)
         self.pool.add_labels(partition.labels)
         self.pool.add(np.append(near[i, : k - 1], i) for i in range(self.n) if near.shape[1] >= k - 1)
+        self.pool.add(_variants(partition, near[:, : k + 1], k))
         # In a group of f, each record has at least its f - 1 nearest: half their sum, over f, without any duals.
         self.bound = float(0.5 * (self.near[:, k - 1] / k).sum()) * (1 - 1e-12)
         self.duals: Floats | None = None
@@ -124,18 +127,20 @@ class _Bound:
             margin = MARGIN * float(np.abs(prices).sum() + np.abs(lowest).sum())
             if feasible.sum() - margin > self.bound:
                 self.bound, self.duals = float(feasible.sum() - margin), feasible
-            centre = feasible if self.duals is None else self.duals
+                centre = feasible
             fresh = self.pool.add(rows)
             gap = relaxed - self.bound
             control.advance(0.0, self._sse, f"bound {self.bound:.6g}, relaxation {relaxed:.6g}")
             if self.bound >= self._sse * (1 - 1e-9) or gap <= 1e-7 * relaxed:
                 return
-            if fresh == 0:
-                if pull == 0.0:
-                    return
-                pull = 0.0 if pull < 0.1 else pull / 4
-            else:
+            if fresh > 0:
                 pull = PULL if gap > 1e-3 * relaxed else PULL / 2
+            elif pull == 0.0:
+                return
+            elif PULL <= pull < NEARLY:  # the relaxation's duals may be too wild to search: nearer to the best ones
+                pull = (1.0 + pull) / 2
+            else:
+                pull = 0.0 if pull < 0.1 or pull >= NEARLY else pull / 4
 
     def price(self, prices: Floats, control: Control) -> tuple[Floats | None, list[NDArray[np.int32]]]:
         """The bound of reduced cost per record, and the groups found; None for the bound if stopped on the way."""
@@ -199,3 +204,19 @@ class _Bound:
         own = Pool(self.values)
         own.add(self.best.members())
         return own.costs
+
+
+def _variants(partition: KPartition, near: NDArray[np.int32], k: int) -> Iterator[NDArray[Any]]:
+    """The groups one relocation or swap away: among them the duals of the relaxation say what a record is worth."""
+    labels, groups = partition.labels, partition.members()
+    for i, around in enumerate(near):
+        own = groups[labels[i]]
+        if own.size > k:
+            yield own[own != i]
+        for b in np.unique(labels[around]):
+            if b != labels[i]:
+                other = groups[b]
+                if other.size < 2 * k - 1:
+                    yield np.append(other, i)
+                for t in range(other.size):
+                    yield np.append(np.delete(other, t), i)

@@ -7,7 +7,7 @@ from shoal.errors import check_choice
 EFFORTS = ("quick", "standard", "thorough")
 
 # proposals a record at n = 1,000 and k = 5; the power of 1,000 / n they fall with; the least a record gets
-_WORK = {"quick": (14_500.0, 0.9, 150.0), "standard": (42_000.0, 0.5, 500.0), "thorough": (400_000.0, 0.5, 3_000.0)}
+_WORK = {"quick": (14_500.0, 0.9, 150.0), "standard": (42_000.0, 0.5, 500.0), "thorough": (280_000.0, 0.5, 3_000.0)}
 
 
 def proposals(n: int, k: int, effort: str) -> int:

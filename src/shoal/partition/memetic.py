@@ -40,8 +40,8 @@ PARENTS = {"quick": 6, "standard": 18, "thorough": 40}  # over k, at 1,000 recor
 # need longer chains, and so fewer; in a large file more regions can each take the best of the parents' ways
 MOST_PARENTS = 10
 PARENTS_SHARE = {"quick": 1.0, "standard": 0.6, "thorough": 0.5}  # of the work; the rest is the children's
-GENERATIONS = {"quick": 0, "standard": 3, "thorough": 10}
-ITERATIONS = {"quick": 300, "standard": 400, "thorough": 5_000}  # of the simplex, in the last integer programme
+GENERATIONS = {"quick": 0, "standard": 3, "thorough": 8}
+ITERATIONS = {"quick": 300, "standard": 400, "thorough": 2_000}  # of the simplex, in the last integer programme
 CHILDREN = 2  # a generation: of the best alone; of two, or a newcomer, in turn
 WARM = 0.11  # where a child's temperature starts, in units of the local scale
 SNAPSHOTS = 40  # of all parents together, but at least a quarter of each; half of a child
