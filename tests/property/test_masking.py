@@ -245,6 +245,21 @@ def test_a_table_that_holds_only_movers_gives_the_same_flow() -> None:
     assert one is not None and two is not None and one.metric == two.metric
 
 
+def test_a_flow_from_before_the_network_grew_is_still_good() -> None:
+    task = made(7)
+    whole, part = Network(task), Network(task, table=1)
+    low, high = np.zeros(task.districts, dtype=int), task.room.copy()
+    high[task.outlying] = 6
+    flow = part.solve(low, high)
+    assert flow is not None
+    before = part.solution(flow)
+    part._grow(task.vitals, 2 * part.nearest.depth)
+    assert part.nearest.movers.size > flow.movers.size
+    after = part.solution(flow)
+    np.testing.assert_array_equal(after.swaps, before.swaps)
+    np.testing.assert_allclose(part.shift_costs(flow), whole.shift_costs(whole.target(flow.counts)))
+
+
 def test_nearest_partners_are_the_nearest_with_ties_by_position() -> None:
     task = made(11, n=300)
     network = Network(task)

@@ -173,6 +173,7 @@ class Places:
     @staticmethod
     def of(network: Network, flow: Flow) -> Places:
         """Priced by a flow's potentials: a mover at minus its own, a partner at what its district's exceeds it by."""
+        flow = network.present(flow)
         table, m, n = network.nearest, network.task.districts, network.home.size
         price = np.zeros(table.partners.size)
         held = np.flatnonzero(flow.partner >= 0)

@@ -26,7 +26,10 @@ TABLE = 6_000_000
 
 @dataclass(frozen=True, eq=False)
 class Flow:
-    """An optimal flow: where each mover stands, with whom it swapped, and the potentials that prove it."""
+    """An optimal flow: where each mover stands, with whom it swapped, and the potentials that prove it.
+
+    The network may have grown since: `movers` and `size` tell of the one it was solved on.
+    """
 
     low: Ints
     high: Ints
@@ -36,6 +39,7 @@ class Flow:
     paid: Floats
     owner: NDArray[np.int32]
     potential: Floats
+    movers: Ints
     size: int
 
     @property
@@ -86,6 +90,7 @@ class Network:
 
     def shift_costs(self, flow: Flow) -> Floats:
         """[i, j]: what one vital record less in district i and one more in j costs exactly (inf: not in the lists)."""
+        flow = self.present(flow)
         m = self.task.districts
         out = np.empty((m, m))
         table = self.nearest
@@ -98,7 +103,7 @@ class Network:
     def swaps(self, flow: Flow) -> Ints:
         """Pairs of record numbers: a vital record and its partner."""
         moved = np.flatnonzero(flow.partner >= 0)
-        return np.stack([self.nearest.movers[moved], self.nearest.partners[flow.partner[moved]]], axis=1)
+        return np.stack([flow.movers[moved], self.nearest.partners[flow.partner[moved]]], axis=1)
 
     def solution(self, flow: Flow) -> Solution:
         """The flow as checked swaps with their verdict."""
@@ -126,10 +131,11 @@ class Network:
         self.solves += 1
         table = self.nearest
         n, m = table.movers.size, self.task.districts
-        if start is None or start.size != self.size or not _wider(start, low, high):
+        if start is None or not self._holds(start) or not _wider(start, low, high):
             flow = Flow(
                 low, high, self.task.signal.counts.copy(), self.home.copy(), np.full(n, -1, dtype=np.int64),
-                np.zeros(n), np.full(table.partners.size, -1, dtype=np.int32), np.zeros(n + m + 1), self.size,
+                np.zeros(n), np.full(table.partners.size, -1, dtype=np.int32), np.zeros(n + m + 1),
+                table.movers, self.size,
             )  # fmt: skip
         else:
             flow = replace(
@@ -176,6 +182,19 @@ class Network:
             joined = np.isin(task.vitals, np.concatenate([self.nearest.movers, new]))
             self._grow(task.vitals[joined], self.nearest.depth)
         return bool(new.size)
+
+    def _holds(self, flow: Flow) -> bool:
+        """Was the flow solved on the network as it is now?"""
+        return flow.size == self.size and np.array_equal(flow.movers, self.nearest.movers)
+
+    def present(self, flow: Flow) -> Flow:
+        """The flow, solved again if the network has grown since; its counts and its cost stay."""
+        while not self._holds(flow):
+            again = self.target(flow.counts)
+            if again is None:
+                raise PromiseError("a flow that was solved once has no solution on a larger network")
+            flow = again
+        return flow
 
     def _complete(self) -> bool:
         longest = int(np.diff(self.bounds).max())
