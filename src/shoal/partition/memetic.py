@@ -36,8 +36,9 @@ from shoal.partition.space import Space, survey, without_oversized
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]
 
-PARENTS = {"quick": 6, "standard": 18, "thorough": 40}  # over k, at 1,000 records: larger groups
-# need longer chains, and so fewer; in a large file more regions can each take the best of the parents' ways
+# Chains of the first generation, times k, at 1,000 records: larger groups need longer chains, and so fewer; in a
+# large file more regions can each take the best of the parents' ways.
+PARENTS = {"quick": 6, "standard": 18, "thorough": 40}
 MOST_PARENTS = 10
 PARENTS_SHARE = {"quick": 1.0, "standard": 0.6, "thorough": 0.5}  # of the work; the rest is the children's
 GENERATIONS = {"quick": 0, "standard": 3, "thorough": 8}
@@ -108,7 +109,6 @@ class _Run:
         self.child_work = int(work * (1 - share) / max(1, self.generations * CHILDREN))
         self.population: list[Indices] = []
         self.losses: list[float] = []
-        self.kept: list[Indices] = []
         self.pool = Pool(values, weights)
         self.stages: list[dict[str, Any]] = []
         self.done_before = 0  # by the search that this one resumes
@@ -135,16 +135,16 @@ class _Run:
             clock, before = time.process_time(), min(self.losses)
             if not chains:
                 chains = [self.chain(stage, c, first) for c in range(CHILDREN if stage else self.parents)]
-            self.store.save(chains, stage=stage, kept=self.kept)
+            self.store.save(chains, stage=stage, kept=self.population)
             run_chains(
                 self.space,
                 chains,
                 self.control,
                 f"generation {stage}" if stage else "parents",
-                partial(self.store.save, chains, stage=stage, kept=self.kept),
+                partial(self.store.save, chains, stage=stage, kept=self.population),
             )
             if self.control.stopped:
-                self.store.save(chains, stage=stage, kept=self.kept, now=True)
+                self.store.save(chains, stage=stage, kept=self.population, now=True)
             for chain in chains:
                 for labels in [*chain.seen, chain.labels] if not self.control.stopped else [chain.labels]:
                     self.admit(labels)
@@ -175,7 +175,6 @@ class _Run:
             return
         self.population.append(labels)
         self.losses.append(loss)
-        self.kept.append(self.population[-1])
         if len(self.pool.groups) < MOST_COLUMNS:
             self.pool.add_labels(self.population[-1])
 
