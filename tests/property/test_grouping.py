@@ -15,14 +15,14 @@ from shoal.data.scaling import scale
 from shoal.errors import UsageError
 from shoal.grouping.correlation import by_correlation
 from shoal.grouping.cost import CONVENTIONS, GroupingCost
-from shoal.grouping.exact import bell, exact
+from shoal.grouping.exact import exact
 from shoal.grouping.front import front, non_dominated
 from shoal.grouping.gomm import GommSettings, gomm
-from shoal.grouping.grouping import apart, as_lists, at_random, canonical, from_lists, together
+from shoal.grouping.grouping import apart, as_lists, at_random, bell, canonical, from_lists, together
 from shoal.grouping.memetic import memetic
 from shoal.grouping.monitor import COLUMNS, Monitor
 from shoal.grouping.operators import CROSSOVER, MUTATIONS, OPERATORS, crossover
-from shoal.kernels.grouping import count_links, distance_table, group_figures
+from shoal.kernels.grouping import count_links, fill_distances, group_figures
 from shoal.kernels.groupings import groupings_below, least_completions
 
 SMALL = GommSettings(population=12, generations=6, times={**dict.fromkeys(MUTATIONS, 2), CROSSOVER: 3})
@@ -91,8 +91,9 @@ def test_group_figures_agree_with_the_slow_twin(sample, relative, seed):
     assert found[0] == pytest.approx(sse, rel=1e-9, abs=1e-300)
     assert found[1:] == (hits, distinct)
     assert all((ours[i] == ours[j]) == (merged[i] == merged[j]) for i in range(n) for j in range(n))
-    surely = np.empty(n, bool)
-    table = distance_table(columns, np.arange(d), ours, distinct, np.arange(n), surely)
+    surely, table = np.empty(n, bool), np.empty((n, groups))
+    fill_distances(columns, np.arange(d), ours, distinct, np.arange(n), table, surely)
+    table = table[:, :distinct]
     np.testing.assert_allclose(table, slow.distance_table(columns.tolist(), ours.tolist()), rtol=1e-9, atol=1e-300)
     for i in range(n):
         assert surely[i] == all(table[i, g] > table[i, ours[i]] for g in range(distinct) if g != ours[i])
@@ -115,10 +116,14 @@ def test_links_from_tables_agree_with_the_slow_twin(parts, n, seed, strict):
             for table, label in zip(tables, labels, strict=True)
         ]
     )
-    starts = np.cumsum([0, *widths])[:-1].astype(np.int64)
-    found = count_links(
-        np.ascontiguousarray(np.concatenate(tables, axis=1)), starts, labels, surely, np.arange(n), strict, np.inf
-    )
+    order = rng.permutation(parts + 2)  # the tables stand in any places, and not in all
+    room = np.full((parts + 2, n, 5), -1.0)
+    for place, table in zip(order, tables, strict=False):
+        room[place, :, : table.shape[1]] = table
+    sure, stand = np.zeros((parts + 2, n), bool), np.zeros((parts + 2, n), np.int32)
+    sure[order[:parts]], stand[order[:parts]] = surely, labels
+    starts = np.cumsum([0, *widths])
+    found = count_links(room, sure, stand, order[:parts], starts, np.arange(n), strict, np.inf)
     assert found == pytest.approx(slow.links([t.tolist() for t in tables], labels.tolist(), strict))
 
 

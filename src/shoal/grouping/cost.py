@@ -2,12 +2,14 @@
 
 Loss and interval disclosure are sums over the column groups, each of which depends on its own columns alone: they are
 kept per group for ever. Labels and tables of distances are kept per group within a memory cap, and made anew when they
-were dropped. Linkage is counted from the tables of a grouping's groups (kernels/grouping.py) and kept per grouping.
-Above 2,000 records it is counted for a fixed random sample of 1,000 during the search, and for all in `exact`.
+were dropped; the tables in one array, so that a grouping is a few places in it. Linkage is counted from the tables of a
+grouping's groups (kernels/grouping.py) and kept per grouping. Above 2,000 records it is counted for a fixed random
+sample of 1,000 during the search, and for all in `exact`.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import threading
 import time
@@ -23,7 +25,7 @@ from numpy.typing import NDArray
 from shoal.errors import check_choice, check_k
 from shoal.grouping.grouping import Grouping, columns_of
 from shoal.kernels.distance import EUCLIDEAN, L1
-from shoal.kernels.grouping import INTERVALS, count_links, distance_table, group_figures
+from shoal.kernels.grouping import INTERVALS, count_links, fill_distances, group_figures
 from shoal.kernels.mdav_by_sweep import groups_by_sweep
 
 Floats = NDArray[np.float64]
@@ -106,12 +108,14 @@ class GroupingCost:
         self.n, self.d = scaled.shape
         self.k = check_k(k, self.n)
         self._columns = np.ascontiguousarray(scaled.T, dtype=np.float64)
+        self._rows = np.ascontiguousarray(scaled, dtype=np.float64)
         centred = self._columns - self._columns.mean(axis=1)[:, None]
         self.sst = float((centred**2).sum())
         constant = np.ptp(self._columns, axis=1) == 0
         deviations = np.sqrt((centred**2).mean(axis=1))
         self._ones = np.ones(self.n)
         self._reach = np.where(constant, np.nan, -1.0 if self.convention.relative else deviations)
+        self._width = self.n // self.k + 1  # no MDAV forms more groups
         self._cells = max(1, int((~constant).sum())) * self.n * INTERVALS
         self.records = self._sample(seed) if sampling else np.arange(self.n)
         self.threads = max(1, threads)
@@ -120,7 +124,7 @@ class GroupingCost:
         self._known: dict[Grouping, Evaluation] = {}
         self._figures: dict[int, tuple[float, int]] = {}
         self._labels = Shelf(memory // 4)
-        self._tables = Shelf(memory - memory // 4)
+        self._tables = self._room(self.records, memory - memory // 4)
         self.requests = 0
         self.computed = 0
         self.subset_requests = 0
@@ -155,8 +159,8 @@ class GroupingCost:
 
     def nearest_own(self, group: int) -> tuple[Labels, NDArray[np.bool_]]:
         """The labels of one group of columns, and which records lie strictly nearest to their own centroid."""
-        _, surely, labels = self._table(group, self.records)
-        return labels, surely
+        place = self._place(group, self._tables)
+        return self._tables.labels[place], self._tables.surely[place]
 
     def below(self, grouping: Grouping, limit: float) -> Evaluation | None:
         """The cost of a grouping if its price is below `limit`; nothing, and that sooner, if it is not."""
@@ -171,7 +175,7 @@ class GroupingCost:
                 return None
         self.computed += 1
         most = (limit - base) / self.price_of_link if self.price_of_link else math.inf
-        links = self._links(grouping, self.records, most)
+        links = self._links(grouping, self._tables, most)
         if links > most:
             return None
         # Summed in the grouping's own order, not in the order of what was known: the same bits whatever came before.
@@ -193,11 +197,14 @@ class GroupingCost:
         """The cost with linkage counted for every record, in blocks that fit into memory."""
         if not self.sampled:
             return self.evaluate(grouping)
-        width = sum(self._labels_of(group)[1] for group in grouping)
-        step = max(1, CHUNK // (8 * width))
+        step = max(1, CHUNK // (8 * self._width * len(grouping)))
         blocks = [np.arange(a, min(a + step, self.n)) for a in range(0, self.n, step)]
+
+        def count(block: Ints) -> float:
+            return self._links(grouping, self._room(block, 0, len(grouping)), math.inf)
+
         with ThreadPoolExecutor(self.threads) as pool:
-            links = sum(pool.map(lambda block: self._links(grouping, block, math.inf), blocks))
+            links = sum(pool.map(count, blocks))
         return self._evaluation(grouping, 100.0 * links / self.n)._replace(error=0.0)
 
     @property
@@ -215,7 +222,7 @@ class GroupingCost:
 
     def labels(self, group: int) -> Labels:
         """The record groups of one group of columns, as MDAV forms them."""
-        values = np.ascontiguousarray(self._columns[columns_of(group)].T)
+        values = self._rows.take(columns_of(group), axis=1)
         sound = not self.convention.thesis_mdav
         least, metric = (3 * self.k, EUCLIDEAN) if sound else (2 * self.k, L1)
         labels: Labels = groups_by_sweep(values, self._ones, self.k, least, sound, metric).astype(np.int32)
@@ -262,40 +269,67 @@ class GroupingCost:
         kept: tuple[Labels, int] | None = self._labels.get(group)
         return self._microaggregate(group)[1] if kept is None else kept
 
-    def _links(self, grouping: Grouping, records: Ints, most: float) -> float:
-        """How many of the records are linked to their own protected record; more than `most` may be cut short."""
-        made = [self._table(group, records) for group in grouping]
-        starts = np.cumsum([0, *(table.shape[1] for table, _, _ in made)])
-        labels = np.array([label for _, _, label in made])
-        step = max(1, CHUNK // (8 * int(starts[-1])))
-        links, started = 0.0, time.thread_time()
-        for a in range(0, records.size, step):  # the tables stand side by side for some records at a time
-            rows = slice(a, a + step)
-            beside = np.concatenate([table[rows] for table, _, _ in made], axis=1)
-            surely = np.array([sure[rows] for _, sure, _ in made])
-            links += count_links(
-                beside, starts[:-1], labels, surely, records[rows], self.convention.strict, most - links
-            )
-            if links > most:
-                break
+    def _room(self, records: Ints, memory: int, least: int | None = None) -> Tables:
+        return Tables(records, self.n, self._width, memory, least or self.d)
+
+    def _links(self, grouping: Grouping, tables: Tables, most: float) -> float:
+        """How many of the tables' records are linked to their own protected record; above `most` it is cut short."""
+        places = [self._place(group, tables) for group in grouping]
+        starts = np.array([0, *itertools.accumulate(tables.widths[place] for place in places)])
+        started = time.thread_time()
+        arrays = (tables.distances, tables.surely, tables.labels)
+        links: float = count_links(*arrays, np.array(places), starts, tables.records, self.convention.strict, most)
         self.spending.book("linkage", started)
         return links
 
-    def _table(self, group: int, records: Ints) -> tuple[Floats, NDArray[np.bool_], Labels]:
-        """Distances of the records to the centroids of one group of columns; the search's own are kept."""
-        own = records is self.records
-        kept: tuple[Floats, NDArray[np.bool_], Labels] | None = self._tables.get(group) if own else None
-        if kept is not None:
-            return kept
+    def _place(self, group: int, tables: Tables) -> int:
+        """Where the distances of the records to the centroids of one group of columns stand."""
+        known = tables.find(group) if self._caching else None
+        if known is not None:
+            return known
         labels, groups = self._labels_of(group)
+        place = tables.take(group, groups, labels)
         started = time.thread_time()
-        surely = np.empty(records.size, np.bool_)
-        table = distance_table(self._columns, np.array(columns_of(group)), labels, groups, records, surely)
+        chosen = np.array(columns_of(group))
+        fill_distances(
+            self._columns, chosen, labels, groups, tables.records, tables.distances[place], tables.surely[place]
+        )
         self.spending.book("distance tables", started)
-        made = (table, surely, labels)
-        if own and self._caching:
-            self._tables.put(group, made, table.nbytes + surely.nbytes + labels.nbytes)
-        return made
+        return place
+
+
+class Tables:
+    """Distances of some records to the centroids of column groups: one place a group, those used last stay."""
+
+    def __init__(self, records: Ints, n: int, width: int, memory: int, least: int) -> None:
+        """As many places as the memory allows, `least` at least: so many groups a grouping may have."""
+        size = records.size * (8 * width + 1) + 4 * n
+        places = max(least, min(memory // size, 1 << 16))
+        self.records = records
+        self.distances = np.empty((places, records.size, width))
+        self.surely = np.empty((places, records.size), np.bool_)
+        self.labels = np.empty((places, n), np.int32)
+        self.widths = [0] * places
+        self._places: OrderedDict[int, int] = OrderedDict()
+
+    def find(self, group: int) -> int | None:
+        """The place of a group, or None."""
+        place = self._places.get(group)
+        if place is not None:
+            self._places.move_to_end(group)
+        return place
+
+    def take(self, group: int, width: int, labels: Labels) -> int:
+        """A place for a group, that of the one not used for longest if there is none free."""
+        place = self._places.pop(group, None)
+        if place is None and len(self._places) < len(self.widths):
+            place = len(self._places)
+        elif place is None:
+            place = self._places.popitem(last=False)[1]
+        self._places[group] = place
+        self.widths[place] = width
+        self.labels[place] = labels
+        return place
 
 
 class Shelf:

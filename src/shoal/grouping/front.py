@@ -27,10 +27,13 @@ def front(
     starts: Sequence[Grouping] = (),
     progress: Progress = silent,
 ) -> list[Choice]:
-    """The non-dominated groupings, by rising loss; the budget is shared by the balances."""
+    """The non-dominated groupings, by rising loss; the budget is shared by the balances.
+
+    Without a budget, or after Ctrl-C, those of what is known.
+    """
     kept, share = cost.balance, evaluations // len(BALANCES)
     ends: list[Grouping] = [together(cost.d), apart(cost.d), *starts]
-    for number, balance in enumerate(BALANCES):
+    for number, balance in enumerate(BALANCES if evaluations else ()):
         cost.balance = balance
         limit = None if seconds is None else seconds / len(BALANCES)
         found = memetic(
@@ -44,6 +47,8 @@ def front(
             ),
         )
         ends.append(found.best)
+        if found.stopped and seconds is None:
+            break
     cost.balance = kept
     return non_dominated(cost.known.items())
 

@@ -30,7 +30,6 @@ class GommSettings:
     generations: int = 100
     times: Mapping[str, int] = field(default_factory=lambda: {**dict.fromkeys(MUTATIONS, 10), CROSSOVER: 25})
     dynamic: bool = False
-    starts: Sequence[Grouping] = ()  # groupings that the first population has for sure
     stop_when_still: bool = False  # stop when the mean cost of the population has not changed
 
     def __post_init__(self) -> None:
@@ -53,6 +52,7 @@ class GommResult:
     generations: int
     births: int
     dropped: Mapping[str, int]  # operator -> the generation after which it was not run
+    stopped: bool = False  # by Ctrl-C
 
     @property
     def best(self) -> Grouping:
@@ -65,36 +65,40 @@ def gomm(
     *,
     seed: int = 0,
     monitor: Monitor | None = None,
-    progress: Callable[[int, float], bool] = lambda generation, best: True,
+    progress: Callable[[int, float], None] = lambda generation, best: None,
 ) -> GommResult:
-    """Run the algorithm; `progress` hears of every generation and may end the run by giving False."""
+    """Run the algorithm; `progress` hears of every generation. Ctrl-C ends it with what it has."""
     settings = settings or GommSettings()
     rng = random.Random(seed)
     running = {name: count for name, count in settings.times.items() if count}
     vain = dict.fromkeys(running, 0)
     dropped: dict[str, int] = {}
-    first = [*settings.starts, *(at_random(cost.d, rng) for _ in range(settings.population))][: settings.population]
-    population = [Birth(grouping, "first", 0) for grouping in first]
+    population = [Birth(at_random(cost.d, rng), "first", 0) for _ in range(settings.population)]
     _price(cost, population)
     population.sort(key=_fitness)
     births, generation = len(population), 0
     if monitor is not None:
         monitor.generation(0, population, population)
-    while generation < settings.generations and running and progress(generation, population[0].cost.fitness):
-        generation += 1
-        children = _offspring(population, running, generation, rng)
-        births += len(children)
-        _price(cost, children, math.inf if monitor is not None else population[-1].cost.fitness)
-        before = _mean(population)
-        population = _survivors(population, children, settings.population, generation)
-        if monitor is not None:
-            monitor.generation(generation, population, children)
-        if settings.dynamic:
-            _drop_idle(running, vain, dropped, children, generation)
-        if settings.stop_when_still and _mean(population) == before:
-            break
-    progress(generation, population[0].cost.fitness)
-    return GommResult([(b.grouping, b.cost) for b in population], generation, births, dropped)
+    stopped = False
+    try:
+        while generation < settings.generations and running:
+            progress(generation, population[0].cost.fitness)
+            children = _offspring(population, running, generation + 1, rng)
+            births += len(children)
+            _price(cost, children, math.inf if monitor is not None else population[-1].cost.fitness)
+            generation += 1
+            before = _mean(population)
+            population = _survivors(population, children, settings.population, generation)
+            if monitor is not None:
+                monitor.generation(generation, population, children)
+            if settings.dynamic:
+                _drop_idle(running, vain, dropped, children, generation)
+            if settings.stop_when_still and _mean(population) == before:
+                break
+        progress(generation, population[0].cost.fitness)
+    except KeyboardInterrupt:
+        stopped = True
+    return GommResult([(b.grouping, b.cost) for b in population], generation, births, dropped, stopped)
 
 
 def _price(cost: GroupingCost, newborn: Sequence[Birth], limit: float = math.inf) -> None:

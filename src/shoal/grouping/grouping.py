@@ -94,3 +94,18 @@ def at_random(d: int, rng: random.Random) -> Grouping:
     for column in range(d):
         groups[rng.randrange(d)] |= 1 << column
     return canonical(groups)
+
+
+def bell(d: int) -> int:
+    """The number of groupings of d columns.
+
+    >>> [bell(d) for d in range(1, 6)]
+    [1, 2, 5, 15, 52]
+    """
+    row = [1]
+    for _ in range(d - 1):
+        following = [row[-1]]
+        for value in row:
+            following.append(following[-1] + value)
+        row = following
+    return row[-1]

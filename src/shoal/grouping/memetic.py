@@ -1,71 +1,66 @@
-"""The default search: a short GOMM and crossovers of what was found, improved by local search (spec/2).
+"""The default search: annealing over groupings, and crossovers that inherit whole groups of columns.
 
+    population: a few annealings, from one group of all columns and from the groupings given
     until the budget of evaluations is spent:
-        start: the best of a short GOMM; later, in turn, the crossover of two of the best, or a fresh GOMM
-        iterated local search: descend; then kick the grouping (a few random steps), descend again, and
-            stay with the result if it is not much worse; give up after a number of kicks in vain, or at once
-            where the first descent ends far above the best: many small groups are a valley of their own
-    descend: try all neighbours in random order and take the first that is better, until none is
+        child = groups of two of the population in turn, kept whole where they do not overlap what the child has
+        anneal the child from a lower temperature; it takes the place of the worst if it is better
+    anneal: a random step (a column moved, two swapped; now and then a group split, two merged, a column alone) is
+        taken if it is better, or if it is worse by no more than the temperature allows; the temperature falls
 
-Neighbours: one column moved to another group or to one of its own, two columns swapped, two groups merged, a group
-split in two halves. A neighbour is costed only as far as it takes to see that it is no better.
+Temperatures are parts of what a column costs on average. How much a step may cost is drawn before the step is costed,
+so that costing ends as soon as it is more.
 """
 
 from __future__ import annotations
 
-import itertools
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shoal.evolve.progress import Progress, silent
 from shoal.grouping.cost import Evaluation, GroupingCost
-from shoal.grouping.gomm import GommSettings, gomm
-from shoal.grouping.grouping import Grouping, canonical, columns_of
-from shoal.grouping.operators import CROSSOVER, MUTATIONS, crossover, group_split
+from shoal.grouping.grouping import Grouping, bell, canonical, columns_of, together
+from shoal.grouping.operators import group_split
 
-KICKS = 10  # in vain, before a start is given up
-SLACK = 1.002  # a result this much worse is still a place to go on from
-HOPE = 1.05  # a start that descends to more than this times the best is left
-ELITE = 6
-SHORT = {**dict.fromkeys(MUTATIONS, 2), CROSSOVER: 5}
+EVALUATIONS = 160_000
+PARENTS = 6
+FIRST, LATER = 0.04, 0.035  # what an annealing of a parent and of a child takes of the budget,
+LEAST_FIRST, LEAST_LATER = 40, 25  # and so many steps a column at least
+HOT, WARM, COLD = 0.115, 0.08, 0.035
+SWAP, SPLIT, MERGE, ALONE = 0.4, 0.03, 0.03, 0.06  # shares of the steps; the others move a column
+AHEAD = 8  # steps whose groups are costed on all threads at once, where costing a group takes long
+ENOUGH = 20  # evaluations for each grouping that there is: few columns need no long search
 
 
 @dataclass(frozen=True)
 class MemeticResult:
-    """The best grouping, and how many starts were tried."""
+    """The best grouping, how many annealings there were, and whether Ctrl-C or the cap ended them."""
 
     best: Grouping
     evaluation: Evaluation
     rounds: int
+    stopped: bool
 
 
 def memetic(
     cost: GroupingCost,
     *,
-    evaluations: int = 50_000,
+    evaluations: int = EVALUATIONS,
     seconds: float | None = None,
     seed: int = 0,
     starts: Sequence[Grouping] = (),
     progress: Progress = silent,
 ) -> MemeticResult:
-    """Search until `evaluations` groupings were asked for; `starts` are put into the first GOMM's population."""
+    """Search until `evaluations` groupings were asked for; `starts` are annealed besides one group of all columns."""
     search = _Search(cost, evaluations, seconds, random.Random(seed), progress)
-    starts = (((1 << cost.d) - 1,), *starts)  # one group of all columns: hard to reach from many, easy to split
-    elite: list[Grouping] = []
-    rounds = 0
-    while not search.over():
-        if len(elite) >= 2 and rounds % 2:
-            one, other = search.rng.sample(elite, 2)
-            start = crossover(one, other, search.rng)[0]
-        else:
-            settings = GommSettings(population=40, generations=20, times=SHORT, starts=() if rounds else starts)
-            start = gomm(cost, settings, seed=search.rng.randrange(2**32), progress=lambda *_: not search.over()).best
-        found = search.iterate(start)
-        elite = sorted({*elite, found}, key=lambda grouping: (search.price(grouping), grouping))[:ELITE]
-        rounds += 1
-    return MemeticResult(search.best, cost.evaluate(search.best), rounds)
+    for start in (together(cost.d), *starts):
+        search.price(start)
+    try:
+        search.run(list(starts))
+    except KeyboardInterrupt:
+        search.stopped = True
+    return MemeticResult(search.best, cost.evaluate(search.best), search.rounds, search.stopped)
 
 
 class _Search:
@@ -78,21 +73,60 @@ class _Search:
         self.rng = rng
         self.best: Grouping = ()
         self.least = float("inf")
+        self.rounds = 0
+        self.stopped = False
         self._first = cost.requests
-        self._budget = max(1, evaluations)
+        self._budget = min(max(1, evaluations), ENOUGH * bell(cost.d))
         self._stop = None if seconds is None else time.monotonic() + seconds
         self._progress = progress
 
-    def over(self) -> bool:
-        """Whether the budget is spent, with a word on how far the run is."""
-        done = min(self.cost.requests - self._first, self._budget)
-        self._progress(done, self._budget, self.least if self.best else None, "column groups")
-        return self.spent()
+    def run(self, starts: list[Grouping]) -> None:
+        """Fill the population, and breed until the budget is spent."""
+        unit = self.price(together(self.cost.d)) / self.cost.d
+        population: list[tuple[float, Grouping]] = []
+        while not self.over():
+            if self.rounds < PARENTS:
+                start = starts.pop() if starts and self.rounds else together(self.cost.d)
+                hot, steps = HOT, max(int(FIRST * self._budget), LEAST_FIRST * self.cost.d)
+            else:
+                start = self.heir(population)
+                hot, steps = WARM, max(int(LATER * self._budget), LEAST_LATER * self.cost.d)
+            found = self.anneal(start, hot * unit, COLD * unit, steps)
+            if found not in population:
+                population = sorted([*population, found])[:PARENTS]
+            self.rounds += 1
 
-    def spent(self) -> bool:
-        """Whether the budget is spent; at least one grouping has been found by then."""
-        late = self._stop is not None and time.monotonic() > self._stop
-        return bool(self.best) and (late or self.cost.requests - self._first >= self._budget)
+    def heir(self, population: list[tuple[float, Grouping]]) -> Grouping:
+        """A child of two of the population; of the better one alone if there is no other, or the child is a copy."""
+        one, other = sorted(self.rng.sample(population, 2)) if len(population) > 1 else population * 2
+        child = inherited(one[1], other[1], self.rng)
+        return one[1] if child == other[1] else child
+
+    def anneal(self, here: Grouping, hot: float, cold: float, steps: int) -> tuple[float, Grouping]:
+        """Random steps at a falling temperature; gives the best grouping that was met, and its price."""
+        price, first = self.price(here), self.cost.requests
+        best = (price, here)
+        ahead = AHEAD if self.cost.sampled else 1
+        while (done := self.cost.requests - first) < steps and not self.over():
+            temperature = hot * (cold / hot) ** (done / steps)
+            ways = [step(here, self.cost.d, self.rng) for _ in range(ahead)]
+            self.cost.prepare(ways)
+            for there in ways:
+                found = self.cost.below(there, price + temperature * self.rng.expovariate(1.0))
+                if found is not None:
+                    here, price = there, self.cost.price(found)
+                    best = min(best, (price, here))
+                    self.note(here, price)
+                    break
+        return best
+
+    def over(self) -> bool:
+        """Whether the budget or the time is spent, with a word on how far the run is."""
+        done = self.cost.requests - self._first
+        self._progress(min(done, self._budget), self._budget, self.least, "column groups")
+        if self._stop is not None and time.monotonic() > self._stop:
+            self.stopped = True
+        return done >= self._budget or self.stopped
 
     def price(self, grouping: Grouping) -> float:
         """The price of a grouping, and a note of it if it is the best so far."""
@@ -104,105 +138,46 @@ class _Search:
         if price < self.least:
             self.best, self.least = grouping, price
 
-    def iterate(self, start: Grouping) -> Grouping:
-        """Iterated local search from a start; gives the best that it met."""
-        here, price = self.descend(start)
-        best, least, vain = here, price, 0
-        while vain < KICKS and least <= self.least * HOPE and not self.over():
-            kicked = here
-            for _ in range(self.rng.randint(2, 4)):
-                kicked = _step(kicked, self.cost.d, self.rng)
-            there, there_price = self.descend(kicked)
-            vain += 1
-            if there_price < least:
-                best, least, vain = there, there_price, 0
-            if there_price <= price * SLACK:
-                here, price = there, there_price
-        return best
 
-    def _prepared(self, neighbours: Iterator[Grouping]) -> Iterator[Grouping]:
-        """The neighbours; where a group of columns takes long, some ahead are worked on by all threads at once."""
-        if self.cost.threads == 1 or not self.cost.sampled:
-            yield from neighbours
-        while batch := list(itertools.islice(neighbours, self.cost.threads)):
-            self.cost.prepare(batch)
-            yield from batch
+def inherited(one: Grouping, other: Grouping, rng: random.Random) -> Grouping:
+    """The parents give a group each in turn: one that is mostly free, without the columns that the child has.
 
-    def descend(self, grouping: Grouping) -> tuple[Grouping, float]:
-        """Take the first better neighbour, until there is none or the budget is spent."""
-        price = self.price(grouping)
-        better = True
-        while better and not self.over():
-            better = False
-            for neighbour in self._prepared(_neighbours(grouping, self.cost.d, self.rng)):
-                if self.spent():
-                    break
-                found = self.cost.below(neighbour, price)
-                if found is not None:
-                    grouping, price, better = neighbour, self.cost.price(found), True
-                    self.note(grouping, price)
-                    break
-        return grouping, price
+    It has as many groups as the parent with more; what is left over joins groups at random.
+    """
+    free = sum(one)
+    pools = [list(one), list(other)]
+    rng.shuffle(pools)
+    child: list[int] = []
+    for turn in range(max(len(one), len(other))):
+        pool = pools[turn % 2]
+        if not pool or not free:
+            break
+        group = max(pool, key=lambda g: (g & free).bit_count() / g.bit_count() + 0.3 * rng.random())
+        pool.remove(group)
+        child.append(group & free)
+        free &= ~group
+    for column in columns_of(free):
+        child[rng.randrange(len(child))] |= 1 << column
+    return canonical(child)
 
 
-def _neighbours(grouping: Grouping, d: int, rng: random.Random) -> Iterator[Grouping]:
-    """All neighbours, in random order; of the halves of each group, as many random ones as it has columns."""
-    home = [0] * d
-    for i, group in enumerate(grouping):
-        for column in columns_of(group):
-            home[column] = i
-    count = len(grouping)
-    moves: list[tuple[Callable[..., Grouping], int, int]] = []
-    for a in range(d):
-        alone = grouping[home[a]].bit_count() == 1
-        moves += [(_moved, a, target) for target in range(count + (not alone)) if target != home[a]]
-        moves += [(_swapped, a, b) for b in range(a + 1, d) if home[b] != home[a]]
-    moves += [(_merged, i, j) for i in range(count) for j in range(i + 1, count)]
-    moves += [
-        (_halved, i, 0) for i in range(count) if grouping[i].bit_count() > 3 for _ in range(grouping[i].bit_count())
-    ]
-    rng.shuffle(moves)
-    for move, a, b in moves:
-        yield move(grouping, a, b, home, rng)
-
-
-def _moved(grouping: Grouping, column: int, target: int, home: list[int], rng: random.Random) -> Grouping:
-    """A column to another group, or (one past the last) to a group of its own."""
-    bit = 1 << column
-    groups = [group & ~bit for group in grouping]
-    if target == len(groups):
-        return canonical([*groups, bit])
-    groups[target] |= bit
-    return canonical(groups)
-
-
-def _swapped(grouping: Grouping, a: int, b: int, home: list[int], rng: random.Random) -> Grouping:
-    pair = 1 << a | 1 << b
-    groups = list(grouping)
-    groups[home[a]] ^= pair
-    groups[home[b]] ^= pair
-    return canonical(groups)
-
-
-def _merged(grouping: Grouping, i: int, j: int, home: list[int], rng: random.Random) -> Grouping:
-    return canonical([*(g for t, g in enumerate(grouping) if t not in (i, j)), grouping[i] | grouping[j]])
-
-
-def _halved(grouping: Grouping, i: int, _: int, home: list[int], rng: random.Random) -> Grouping:
-    rest = [group for t, group in enumerate(grouping) if t != i]
-    return canonical([*rest, *group_split((grouping[i],), rng)])
-
-
-def _step(grouping: Grouping, d: int, rng: random.Random) -> Grouping:
-    """One random step of a kick: half the time a move, else mostly a swap, now and then a merge or a split."""
-    home = [next(i for i, group in enumerate(grouping) if group >> column & 1) for column in range(d)]
-    chance, count, a = rng.random(), len(grouping), rng.randrange(d)
-    others = [b for b in range(d) if home[b] != home[a]]
-    if chance < 0.5:
-        targets = [t for t in range(count + (rng.random() < 0.2)) if t != home[a]]
-        return _moved(grouping, a, rng.choice(targets), home, rng) if targets else group_split(grouping, rng)
-    if chance < 0.9 and others:
-        return _swapped(grouping, a, rng.choice(others), home, rng)
-    if chance < 0.95 and others:
-        return _merged(grouping, home[a], home[rng.choice(others)], home, rng)
-    return group_split(grouping, rng)
+def step(grouping: Grouping, d: int, rng: random.Random) -> Grouping:
+    """One random step to a neighbour."""
+    column = 1 << rng.randrange(d)
+    home = next(group for group in grouping if group & column)
+    rest = [group for group in grouping if group != home]
+    chance = rng.random()
+    if not rest or chance < SPLIT:
+        return group_split(grouping, rng)
+    i = rng.randrange(len(rest))
+    if chance < SPLIT + MERGE:
+        rest[i] |= home
+        return canonical(rest)
+    if chance < SPLIT + MERGE + ALONE:
+        return canonical([*rest, home ^ column, column])
+    if chance < SPLIT + MERGE + ALONE + SWAP:
+        columns = columns_of(sum(rest))
+        back = 1 << columns[rng.randrange(len(columns))]
+        return canonical([home ^ column | back, *(group ^ back | column if group & back else group for group in rest)])
+    rest[i] |= column
+    return canonical([*rest, home ^ column])

@@ -47,13 +47,13 @@ def group_centroids(columns: Floats, chosen: Ints, labels: NDArray[np.int32], gr
 
 
 @inner
-def _intervals_hit(miss: float, width: float) -> int:
-    """Of the intervals of 1 % to 10 % of a width, how many hold a miss of this size."""
+def _intervals_hit(misses: Floats, widths: Floats) -> int:
+    """Of the intervals of 1 % to 10 % of each width, how many hold the miss; one interval at a time, to vectorise."""
     hits = 0
-    for p in range(INTERVALS, 0, -1):
-        if not miss <= 0.01 * p * width:
-            break
-        hits += 1
+    for p in range(1, INTERVALS + 1):
+        share = 0.01 * p
+        for i in range(misses.size):
+            hits += misses[i] <= share * widths[i]
     return hits
 
 
@@ -101,20 +101,28 @@ def group_figures(
     """
     centroids = group_centroids(columns, chosen, labels, groups)
     sse, hits = 0.0, 0
+    misses, widths = np.empty(columns.shape[1]), np.empty(columns.shape[1])
     for j in range(chosen.size):
         column, width = columns[chosen[j]], reach[chosen[j]]
         for i in range(column.size):
             value = centroids[j, labels[i]]
-            miss = abs(column[i] - value)
-            sse += miss * miss
-            hits += _intervals_hit(miss, abs(value) if width < 0.0 else width)
+            misses[i] = abs(column[i] - value)
+            widths[i] = abs(value) if width < 0.0 else width
+            sse += misses[i] * misses[i]
+        hits += _intervals_hit(misses, widths)
     return sse, hits, _share_labels(centroids, labels)
 
 
-@kernel("float64[:,::1](float64[:,::1], int64[::1], int32[::1], int64, int64[::1], boolean[::1])")
-def distance_table(
-    columns: Floats, chosen: Ints, labels: NDArray[np.int32], groups: int, records: Ints, surely: NDArray[np.bool_]
-) -> Floats:
+@kernel("void(float64[:,::1], int64[::1], int32[::1], int64, int64[::1], float64[:,::1], boolean[::1])")
+def fill_distances(
+    columns: Floats,
+    chosen: Ints,
+    labels: NDArray[np.int32],
+    groups: int,
+    records: Ints,
+    table: Floats,
+    surely: NDArray[np.bool_],
+) -> None:
     """Squared distances of the records to every centroid; `surely` where the own one is strictly the least."""
     centroids = group_centroids(columns, chosen, labels, groups)
     count = records.size
@@ -122,7 +130,6 @@ def distance_table(
     for j in range(chosen.size):
         for t in range(count):
             part[j, t] = columns[chosen[j], records[t]]
-    table = np.empty((count, groups))
     away = np.empty(count)
     for g in range(groups):
         away[:] = 0.0
@@ -137,7 +144,6 @@ def distance_table(
         for g in range(groups):
             least &= row[g] > row[own] or g == own
         surely[t] = least
-    return table
 
 
 @inner
@@ -203,21 +209,19 @@ def _narrowest(row: Floats, code: Ints, starts: Ints, ends: Ints, least: Floats)
     A protected record as near as the own one exceeds the sum of the tables' least entries by no more than the own one
     does, so it exceeds the least entry of each single table by no more than that.
     """
-    parts = starts.size
+    parts = least.size
     slack, own = 0.0, 0.0
     for j in range(parts):
-        stop = starts[j + 1] if j + 1 < parts else row.size
         least[j] = row[starts[j]]
-        for c in range(starts[j] + 1, stop):
+        for c in range(starts[j] + 1, starts[j + 1]):
             least[j] = min(least[j], row[c])
         slack += row[code[j]] - least[j]
         own += row[code[j]]
     slack += 1e-12 * own  # rounding must not hide a tie
     best, fewest = 0, 2**62
     for j in range(parts):
-        stop = starts[j + 1] if j + 1 < parts else row.size
         count = 0
-        for c in range(starts[j], stop):
+        for c in range(starts[j], starts[j + 1]):
             if row[c] <= least[j] + slack:
                 count += ends[c + 1] - ends[c]
         if count < fewest:
@@ -230,13 +234,13 @@ def _ties(
     row: Floats, codes: Ints, sizes: Ints, me: int, starts: Ints, ends: Ints, members: Ints, least: Floats, strict: bool
 ) -> int:
     """How many protected records share the least distance, the own among them; 0 when another one is nearer."""
-    parts = starts.size
+    parts = least.size
     own = 0.0
     for j in range(parts):
         own += row[codes[me, j]]
     best, most = _narrowest(row, codes[me], starts, ends, least)
     ties = int(sizes[me])
-    for c in range(starts[best], starts[best + 1] if best + 1 < parts else row.size):
+    for c in range(starts[best], starts[best + 1]):
         if row[c] > most:
             continue
         for place in range(ends[c], ends[c + 1]):
@@ -252,27 +256,33 @@ def _ties(
     return ties
 
 
-@kernel("float64(float64[:,::1], int64[::1], int32[:,::1], boolean[:,::1], int64[::1], boolean, float64)")
+@kernel("float64(float64[:,:,::1], boolean[:,::1], int32[:,::1], int64[::1], int64[::1], int64[::1], boolean, float64)")
 def count_links(
     tables: Floats,
-    starts: Ints,
-    labels: NDArray[np.int32],
     surely: NDArray[np.bool_],
+    labels: NDArray[np.int32],
+    places: Ints,
+    starts: Ints,
     records: Ints,
     strict: bool,
     limit: float,
 ) -> float:
     """Links of the records to their own protected records; stops, with what it has, once they are more than `limit`.
 
-    `tables` stand side by side, the first column of each in `starts`. A tie among m counts 1/m, or nothing if `strict`.
+    Of the tables those in `places` count; they stand side by side, the first column of each in `starts` and the end of
+    the last behind it. A tie among m counts 1/m, or nothing if `strict`.
     """
-    identity, first, sizes = _distinct(labels)
-    parts = labels.shape[0]
+    parts = places.size
+    chosen = np.empty((parts, labels.shape[1]), np.int32)
+    for j in range(parts):
+        chosen[j] = labels[places[j]]
+    identity, first, sizes = _distinct(chosen)
     codes = np.empty((first.size, parts), np.int64)
     for q in range(first.size):
         for j in range(parts):
-            codes[q, j] = starts[j] + labels[j, first[q]]
-    ends, members = _by_label(codes, tables.shape[1])
+            codes[q, j] = starts[j] + chosen[j, first[q]]
+    row = np.empty(starts[parts])
+    ends, members = _by_label(codes, row.size)
     least = np.empty(parts)
     links = 0.0
     for t in range(records.size):
@@ -281,10 +291,13 @@ def count_links(
             continue
         sure = True
         for j in range(parts):
-            sure &= surely[j, t]
+            sure &= surely[places[j], t]
         ties = sizes[me]
         if not sure:
-            ties = _ties(tables[t], codes, sizes, me, starts, ends, members, least, strict)
+            for j in range(parts):
+                for c in range(starts[j], starts[j + 1]):
+                    row[c] = tables[places[j], t, c - starts[j]]
+            ties = _ties(row, codes, sizes, me, starts, ends, members, least, strict)
         if ties > 0:
             links += 1.0 / ties
             if links > limit:

@@ -24,7 +24,7 @@ from shoal.kernels.compiling import inner, kernel
 from shoal.kernels.distance import Floats, Ints, block_distances
 from shoal.kernels.mdav_tree import cut
 from shoal.kernels.nearest import sort_nearest
-from shoal.kernels.rim import empty_rim, farthest_from_centroid
+from shoal.kernels.rim import FEW, empty_rim, farthest_from_centroid
 from shoal.kernels.running_centroid import centroid_sums, keep_own, leave, set_centroid
 
 BRUTE_BLOCK = 128
@@ -65,7 +65,8 @@ def groups_by_sweep(values: Floats, weights: Floats, k: int, least: int, one_mor
     sums, lost = centroid_sums(values, weights)
     centroid = np.empty(d)
     order = np.arange(n)
-    cut(values, order, BRUTE_BLOCK)
+    if n > FEW:  # blocks of neighbours: few of them hold the nearest
+        cut(values, order, BRUTE_BLOCK)
     blocks = fill_blocks(values, order, BRUTE_BLOCK)
     filled, left, group = n, n, 0
     while left >= least or (one_more and left >= 2 * k):

@@ -3,7 +3,8 @@
 The records farthest from an earlier centroid are kept in a list, farthest first. A record's distance to the
 centroid of now is at most the old one plus the way the centroid has gone, so the search ends as soon as that
 bound falls below the best distance found; the bounds carry a margin for rounding, the distances compared are
-exact. The list is drawn up anew when it no longer suffices or when it has cost as much as a new one.
+exact. The list is drawn up anew when it no longer suffices or when it has cost as much as a new one. Where few records
+are left, looking at all of them costs less than the list.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels.blocks import LANES, Blocks, filled_width, hits_above
+from shoal.kernels.blocks import LANES, Blocks, farthest_of_block, filled_width, hits_above
 from shoal.kernels.compiling import inner
 from shoal.kernels.distance import Floats, Ints, block_distances, distance, length
 from shoal.kernels.nearest import offer, sort_nearest
 
-WHOLE = 1024  # with this many records or fewer, all are on the list
-SHARE = 64  # else about one in SHARE
+FEW = 1024  # with this many records or fewer, there is no list
+SHARE = 64  # about one in SHARE is on the list
 SAMPLE = 4096  # about as many records tell how far the list must reach
 MARGIN = 1e-9  # relative slack of the bound: far above the rounding of a distance
 TINY = 1e-150  # absolute slack: squares of smaller distances underflow
@@ -44,12 +45,26 @@ def farthest_from_centroid(
     rim: Rim, blocks: Blocks, left: int, values: Floats, centroid: Floats, metric: int, buffer: Floats
 ) -> int:
     """The row of the record farthest from `centroid`; the lowest row among equals."""
+    if left <= FEW:
+        return farthest_of_all(blocks, centroid, metric, buffer)
     if rim.counters[2] <= left // 2:
         row, certain = walk(rim, blocks.places, values, centroid, metric)
         if certain:
             return row
-    draw_rim(rim, blocks, left, centroid, metric, buffer)
+    draw_rim(rim, blocks, centroid, metric, buffer)
     return walk(rim, blocks.places, values, centroid, metric)[0]
+
+
+@inner
+def farthest_of_all(blocks: Blocks, centroid: Floats, metric: int, buffer: Floats) -> int:
+    """As above, by a look at every record."""
+    best, best_row = -1.0, -1
+    for b in range(blocks.counts.size):
+        width = filled_width(blocks, b)
+        block_distances(blocks.cells, b, width, centroid, metric, buffer)
+        if hits_above(buffer, width, best) > 0:
+            best, best_row = farthest_of_block(blocks.rows, b, blocks.counts[b], buffer, best, best_row)
+    return best_row
 
 
 @inner
@@ -77,9 +92,9 @@ def walk(rim: Rim, places: Ints, values: Floats, centroid: Floats, metric: int) 
 
 
 @inner
-def draw_rim(rim: Rim, blocks: Blocks, left: int, centroid: Floats, metric: int, buffer: Floats) -> None:
+def draw_rim(rim: Rim, blocks: Blocks, centroid: Floats, metric: int, buffer: Floats) -> None:
     """Put the records farthest from `centroid` on the list."""
-    cutoff = -1.0 if left <= WHOLE else sampled_cutoff(blocks, centroid, metric, buffer)
+    cutoff = sampled_cutoff(blocks, centroid, metric, buffer)
     size = 0
     for b in range(blocks.counts.size):
         width = filled_width(blocks, b)

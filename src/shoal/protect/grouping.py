@@ -25,7 +25,7 @@ from shoal.grouping.exact import exact
 from shoal.grouping.front import Choice, front
 from shoal.grouping.gomm import GommSettings, gomm
 from shoal.grouping.grouping import Grouping, apart, as_lists, columns_of, from_lists, together
-from shoal.grouping.memetic import memetic
+from shoal.grouping.memetic import EVALUATIONS, memetic
 from shoal.measure.anonymity import k_anonymity
 from shoal.partition.partition import KPartition
 from shoal.protect.microaggregation import replaced
@@ -35,7 +35,6 @@ from shoal.release import Release
 METHODS = ("memetic", "gomm", "d-gomm", "exact", "all", "univariate", "correlated", "uncorrelated")
 SIZED = ("correlated", "uncorrelated")
 SEARCHES = ("memetic", "gomm", "d-gomm", "exact")
-EVALUATIONS = 50_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,11 +113,11 @@ def group_attributes(
     budget = evaluations or affordable_evaluations(cost)
     fixed = None if groups is None else from_lists(_numbers(groups, columns), len(columns))
     grouping, facts = _found(chosen, cost, values, fixed, size, budget, seconds, seed, progress)
-    choices = (
-        front(cost, evaluations=budget, seconds=seconds, seed=seed, starts=[grouping], progress=progress)
-        if with_front
-        else []
-    )
+    choices: list[Choice] = []
+    if with_front:
+        go_on = seconds is not None or not facts.get("stopped")  # Ctrl-C ends the search for the front as well
+        budget = budget if go_on else 0
+        choices = front(cost, evaluations=budget, seconds=seconds, seed=seed, starts=[grouping], progress=progress)
     evaluation = cost.exact(grouping)
     names = tuple(tuple(columns[c] for c in group) for group in as_lists(grouping))
     protected, smallest = _protected(values, cost, grouping)
@@ -206,21 +205,27 @@ def _found(
     if method == "univariate":
         return apart(cost.d), {"generations": 0}
     if method == "memetic":
-        hand_made = [together(cost.d), *(by_correlation(values, max(1, cost.d // m), together=False) for m in (2, 3))]
+        hand_made = [by_correlation(values, max(1, cost.d // m), together=False) for m in (2, 3)]
         run = memetic(cost, evaluations=budget, seconds=seconds, seed=seed, starts=hand_made, progress=progress)
-        return run.best, {"generations": run.rounds}
+        return run.best, {"generations": run.rounds, **_stopped(run.stopped)}
     if method == "exact":
         proof = exact(cost, evaluations=min(budget, 4_000), seed=seed, progress=progress)
-        return proof.best, {"generations": 0, "proved": True, "groupings": proof.groupings, "costed": proof.costed}
+        told = {"proved": proof.proved, "groupings": proof.groupings, "costed": proof.costed}
+        return proof.best, {"generations": 0, **told, **_stopped(not proof.proved)}
     settings = GommSettings(dynamic=method == "d-gomm")
-
-    def say(generation: int, best: float) -> bool:
-        progress(generation, settings.generations, best, "generations")
-        return True
-
-    result = gomm(cost, settings, seed=seed, progress=say)
+    result = gomm(
+        cost,
+        settings,
+        seed=seed,
+        progress=lambda generation, best: progress(generation, settings.generations, best, "generations"),
+    )
     dropped = {"dropped_operators": dict(result.dropped)} if settings.dynamic else {}
-    return result.best, {"generations": result.generations, **dropped}
+    return result.best, {"generations": result.generations, **dropped, **_stopped(result.stopped)}
+
+
+def _stopped(early: bool) -> dict[str, bool]:
+    """The fact that a search was stopped before its end, told only where it is one."""
+    return {"stopped": True} if early else {}
 
 
 def _numbers(groups: Sequence[Sequence[str | int]], columns: Sequence[str]) -> list[list[int]]:
