@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from click.testing import CliRunner, Result
 
 import shoal
-from shoal.cli import main
+from command_line import run
 from shoal.errors import UsageError
 from shoal.study import compare as room
 from shoal.study.candidates import candidates
@@ -19,12 +18,6 @@ from shoal.study.candidates import candidates
 MEASURES = {
     "information_loss", "il", "interval_disclosure", "distance_linkage", "disclosure_risk", "score", "k", "cpu_seconds",
 }  # fmt: skip
-
-
-def run(*arguments: object, code: int = 0) -> Result:
-    result = CliRunner().invoke(main, [str(a) for a in arguments])
-    assert result.exit_code == code, result.output
-    return result
 
 
 @pytest.fixture(scope="module")

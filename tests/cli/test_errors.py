@@ -7,15 +7,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from click.testing import CliRunner, Result
 
-from shoal.cli import main
+from command_line import attempt
 
 GOOD = "a,b,c\n" + "".join(f"{i},{i * i % 17},{i % 5}\n" for i in range(40))
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(a) for a in arguments])
 
 
 def refused(tmp_path: Path, text: str | bytes, *arguments: object, name: str = "in.csv") -> str:
@@ -24,7 +19,7 @@ def refused(tmp_path: Path, text: str | bytes, *arguments: object, name: str = "
     source.write_bytes(text if isinstance(text, bytes) else text.encode())
     target = tmp_path / "out.csv"
     before = sorted(p.name for p in tmp_path.iterdir())
-    result = run("microaggregate", source, "-k", "3", "--method", "mdav", "-o", target, *arguments)
+    result = attempt("microaggregate", source, "-k", "3", "--method", "mdav", "-o", target, *arguments)
     assert result.exit_code == 2, result.output
     assert result.stdout == ""
     assert result.stderr.strip()
@@ -80,7 +75,7 @@ def test_empty_file(tmp_path: Path, text: str) -> None:
 
 def test_missing_file(tmp_path: Path) -> None:
     (tmp_path / "survey.csv").write_text(GOOD)
-    result = run("microaggregate", tmp_path / "survay.csv", "-k", 3)
+    result = attempt("microaggregate", tmp_path / "survay.csv", "-k", 3)
     assert result.exit_code == 2
     assert "survay.csv" in result.stderr and "did you mean" in result.stderr
 
@@ -90,14 +85,14 @@ def test_unreadable_file(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    result = run("microaggregate", tmp_path, "-k", 3)
+    result = attempt("microaggregate", tmp_path, "-k", 3)
     assert result.exit_code == 2 and "folder" in result.stderr
 
 
 def test_target_in_a_missing_folder(tmp_path: Path) -> None:
     source = tmp_path / "in.csv"
     source.write_text(GOOD)
-    result = run("microaggregate", source, "-k", 3, "-o", tmp_path / "nowhere" / "out.csv")
+    result = attempt("microaggregate", source, "-k", 3, "-o", tmp_path / "nowhere" / "out.csv")
     assert result.exit_code == 2 and "nowhere" in result.stderr
     assert not (tmp_path / "nowhere").exists()
 
@@ -108,7 +103,7 @@ def test_output_equal_to_input(tmp_path: Path) -> None:
     link = tmp_path / "link.csv"
     link.symlink_to(source)
     for target in (source, link):
-        result = run("microaggregate", source, "-k", 3, "-o", target)
+        result = attempt("microaggregate", source, "-k", 3, "-o", target)
         assert result.exit_code == 2 and "input" in result.stderr
     assert source.read_text() == GOOD
 
@@ -141,7 +136,7 @@ def test_weight_refused_by_a_method_that_cannot_honour_it(tmp_path: Path) -> Non
 def test_a_broken_promise_exits_with_1_and_writes_nothing(tmp_path: Path) -> None:
     source, target = tmp_path / "in.csv", tmp_path / "out.csv"
     source.write_text("a,b\n" + "".join(f"{i},{i * 5 % 7}\n" for i in range(11)))
-    result = run("microaggregate", source, "-k", 4, "--method", "mdav", "--remainder", "thesis", "-o", target)
+    result = attempt("microaggregate", source, "-k", 4, "--method", "mdav", "--remainder", "thesis", "-o", target)
     assert result.exit_code == 1, result.output
     assert "fewer than k" in result.stderr and not target.exists()
 
@@ -149,7 +144,7 @@ def test_a_broken_promise_exits_with_1_and_writes_nothing(tmp_path: Path) -> Non
 def test_single_group_is_warned_of_and_succeeds(tmp_path: Path) -> None:
     source, target = tmp_path / "in.csv", tmp_path / "out.csv"
     source.write_text(GOOD)
-    result = run("microaggregate", source, "-k", 30, "--json", "-o", target)
+    result = attempt("microaggregate", source, "-k", 30, "--json", "-o", target)
     assert result.exit_code == 0
     assert "single group" in result.stderr
     assert json.loads(result.stdout)["groups"] == 1
@@ -159,6 +154,6 @@ def test_single_group_is_warned_of_and_succeeds(tmp_path: Path) -> None:
 def test_constant_column_is_warned_of_and_succeeds(tmp_path: Path) -> None:
     source = tmp_path / "in.csv"
     source.write_text("a,b\n" + "".join(f"{i},4\n" for i in range(20)))
-    result = run("microaggregate", source, "-k", 3, "--json")
+    result = attempt("microaggregate", source, "-k", 3, "--json")
     assert result.exit_code == 0
     assert "'b'" in result.stderr and "constant" in result.stderr

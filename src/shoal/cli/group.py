@@ -73,7 +73,7 @@ def command(
         release = group_attributes(table, groups=groups, with_front=front, progress=progress, **given)
     if output is not None:
         release.save(output, **saving)
-    save_recipe(release, output, saving)
+    save_recipe(release)
     if report is not None:
         release.report(report, external)
     if as_json:

@@ -120,7 +120,7 @@ def command(
         release = mask_group(table, progress=progress, **given, **options)
     if output is not None:
         release.save(output, **saving)
-    save_recipe(release, output, saving)
+    save_recipe(release)
     if report is not None:
         release.report(report, external)
     if swap_file is not None:

@@ -98,7 +98,7 @@ def command(output: str | None, report: str | None, external: bool, as_json: boo
         release = microaggregate(table, progress=progress, **given, **options)
     if output is not None:
         release.save(output, **saving)
-    save_recipe(release, output, saving)
+    save_recipe(release)
     if report is not None:
         release.report(report, external)
     if as_json:

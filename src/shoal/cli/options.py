@@ -74,6 +74,12 @@ def output_options(command: F) -> F:
                 "--shuffle", is_flag=True, help="Write the rows in an order drawn from the seed: keep it secret."
             ),
             click.option("--policy", default=None, help="Write only what passes: a policy's name or FILE.toml."),
+            click.option(
+                "--previous",
+                type=click.Path(),
+                default=None,
+                help="An earlier release of the same records: groups that both show are looked at.",
+            ),
             external_option,
             click.option("--seed", type=int, default=0, show_default=True, help="The same seed, the same answer."),
             click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object."),
@@ -99,7 +105,7 @@ def read_table(given: dict[str, Any]) -> Table:
     return read(given.pop("file"), **{name: given.pop(name) for name in names})
 
 
-def recipe_writer(given: dict[str, Any]) -> Callable[[Release, str | None, dict[str, Any]], None]:
+def recipe_writer(given: dict[str, Any]) -> Callable[[Release], None]:
     """What writes a release's recipe where --save-recipe says, once its output is written; checked before any work."""
     path = given.pop("save_recipe")
     if path is not None:
@@ -107,12 +113,12 @@ def recipe_writer(given: dict[str, Any]) -> Callable[[Release, str | None, dict[
 
         check_recipe_place(path)
 
-    def write(release: Release, output: str | None, saving: dict[str, Any]) -> None:
+    def write(release: Release) -> None:
         if path is None or release.recipe is None:
             return
         if release.facts.get("stopped"):
             click.echo("Warning: the run was stopped before its end; the recipe repeats it to its end.", err=True)
-        (release.recipe if output is None else release.recipe.with_output(output, **saving)).save(path)
+        release.recipe.save(path)
         click.echo(f"Written: {path}", err=True)
 
     return write
@@ -123,12 +129,23 @@ def saving_options(given: dict[str, Any], output: str | None) -> dict[str, Any]:
     from shoal.errors import UsageError
     from shoal.gate.policy import check_policy
 
-    chosen = {name: given.pop(name) for name in ("shuffle", "policy")}
+    chosen = {name: given.pop(name) for name in ("shuffle", "policy", "previous")}
     for name, value in chosen.items():
         if value and output is None:
             raise UsageError(f"--{name} is about the file that is written: name one with -o, or leave it out")
     check_policy(chosen["policy"])
+    check_previous(chosen["previous"])
     return chosen
+
+
+def check_previous(path: str | None) -> None:
+    """An error now, before any work, if an earlier release that is named is not there."""
+    from pathlib import Path
+
+    from shoal.errors import InputError
+
+    if path is not None and not Path(path).is_file():
+        raise InputError(f"the earlier release {path} is no file: check its path, or leave out --previous")
 
 
 def print_json(facts: dict[str, Any]) -> None:
