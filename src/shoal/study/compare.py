@@ -230,7 +230,7 @@ def _map(runs: Sequence[Run], numbers: Mapping[str, int]) -> Any:
             y=[run.risk for run in shown],
             text=[labels.get(run.name, "") for run in shown],
             customdata=[f"{numbers[run.name]}. {run.name}" for run in shown],
-            textposition="top center",
+            textposition="top right",
             mode="lines+markers+text" if on_front else "markers+text",
             line={"shape": "hv", "dash": "dot"},
             marker={"size": 11 if on_front else 8, "color": color, "symbol": "diamond" if on_front else "circle"},
