@@ -20,13 +20,14 @@ from shoal.evolve.clock import Clock
 from shoal.evolve.progress import Progress, silent
 from shoal.gate.asked import Asked
 from shoal.grouping.correlation import by_correlation
-from shoal.grouping.cost import CONVENTIONS, Evaluation, GroupingCost
+from shoal.grouping.cost import Evaluation, GroupingCost
 from shoal.grouping.exact import exact
 from shoal.grouping.front import Choice, front
 from shoal.grouping.gomm import GommSettings, gomm
 from shoal.grouping.grouping import Grouping, apart, as_lists, columns_of, from_lists, together
 from shoal.grouping.memetic import memetic
 from shoal.measure.anonymity import k_anonymity
+from shoal.measure.convention import CONVENTIONS
 from shoal.partition.partition import KPartition
 from shoal.protect.microaggregation import replaced
 from shoal.protect.recorded import recorded
