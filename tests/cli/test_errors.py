@@ -157,3 +157,51 @@ def test_constant_column_is_warned_of_and_succeeds(tmp_path: Path) -> None:
     result = attempt("microaggregate", source, "-k", 3, "--json")
     assert result.exit_code == 0
     assert "'b'" in result.stderr and "constant" in result.stderr
+
+
+EVERY = ("microaggregate", "group", "generalize")
+BROKEN: dict[str, tuple[str | bytes, list[str], str]] = {
+    "one row": ("a,b\n1,2\n", [], "fewer than two"),
+    "empty": ("", [], "a line of column names"),
+    "header only": ("a,b\n", [], "a line a record is needed"),
+    "k too large": (GOOD, ["-k", "41"], "take a smaller k or more records"),
+    "wrong column": (GOOD, ["--quasi", "a,bb"], "did you mean 'b'?"),
+    "all missing": ("a,b\n" + "".join(f"{i},\n" for i in range(20)), ["--quasi", "a,b", "--missing", "drop"],
+                    "in b: dropping them leaves nothing. Leave out the column"),
+    "no text": (bytes(range(256)) * 8, [], "is not text"),
+    "no folder": (GOOD, ["-o", "nowhere/out.csv"], "there is no folder nowhere; create it first"),
+    "no format": (GOOD, ["-o", "out.xyz"], "Known endings are"),
+    "itself": (GOOD, ["-o", "in.csv"], "the original is never overwritten"),
+    "page over the input": (GOOD, ["--report", "in.csv"], "the original is never overwritten"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", EVERY)
+@pytest.mark.parametrize("what", BROKEN)
+def test_every_command_tells_the_way_out(
+    command: str, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    content, words, said = BROKEN[what]
+    raw = content if isinstance(content, bytes) else content.encode()
+    Path("in.csv").write_bytes(raw)
+    result = attempt(command, "in.csv", "-k", "3", *words)
+    assert result.exit_code == 2 and result.stdout == "", result.output
+    assert said in result.stderr and "Traceback" not in result.stderr
+    assert Path("in.csv").read_bytes() == raw and [p.name for p in tmp_path.iterdir()] == ["in.csv"]
+
+
+@pytest.mark.parametrize("command", EVERY)
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16", "utf-8-sig"])
+def test_text_of_another_encoding_is_read(command: str, encoding: str, tmp_path: Path) -> None:
+    source, target = tmp_path / "in.csv", tmp_path / "out.csv"
+    source.write_bytes(("größe,x,ort\n" + "".join(f"{i},{i % 7},Köln\n" for i in range(40))).encode(encoding))
+    result = attempt(command, source, "-k", 3, "--quasi", "größe,x", "-o", target, "--json")
+    assert result.exit_code == 0, result.output
+    assert target.read_bytes().decode(encoding).splitlines()[0] == "größe,x,ort"
+    assert "Köln" in target.read_bytes().decode(encoding)
+
+
+def test_a_column_without_values_is_named(tmp_path: Path) -> None:
+    message = refused(tmp_path, "a,b\n" + "".join(f"{i},\n" for i in range(20)), "--quasi", "a,b")
+    assert "'b' has no values at all: leave it out" in message

@@ -10,9 +10,9 @@ import click
 from shoal.cli.options import (
     NAMES,
     check_external,
+    deliver,
     input_options,
     output_options,
-    print_json,
     progress_bar,
     read_table,
     recipe_writer,
@@ -82,20 +82,17 @@ def command(
     else:
         with progress_bar("generalizing") as progress:
             release = generalize(table, k or 0, progress=progress, **_arguments(given))
-    if output is not None:
-        release.save(output, **saving)
-    save_recipe(release)
-    if mapping is not None:
-        release.save_mapping(mapping)
-    if report is not None:
-        release.report(report, external)
-    if as_json:
-        print_json(release.facts)
-        return
-    show(release)
-    for target in (output, mapping, report):
-        if target is not None:
-            click.echo(f"Written: {target}")
+    deliver(
+        release,
+        output,
+        report,
+        saving=saving,
+        save_recipe=save_recipe,
+        external=external,
+        as_json=as_json,
+        show=show,
+        also={} if mapping is None else {mapping: release.save_mapping},
+    )
 
 
 def _refuse_with_apply(context: click.Context) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -105,6 +105,37 @@ def read_table(given: dict[str, Any]) -> Table:
     return read(given.pop("file"), **{name: given.pop(name) for name in names})
 
 
+def deliver(
+    release: Release,
+    output: str | None,
+    report: str | None,
+    *,
+    saving: dict[str, Any],
+    save_recipe: Callable[[Release], None],
+    external: bool,
+    as_json: bool,
+    show: Callable[[Any], None],
+    also: Mapping[str, Callable[[str], Any]] | None = None,
+) -> None:
+    """Write what was asked for and print the figures; `also`: other files to write, by their paths."""
+    if release.facts.get("stopped"):
+        click.echo("Stopped before its end; this is the best so far.", err=True)
+    if output is not None:
+        release.save(output, **saving)
+    save_recipe(release)
+    for path, write in (also or {}).items():
+        write(path)
+    if report is not None:
+        release.report(report, external)
+    if as_json:
+        print_json(release.facts)
+        return
+    show(release)
+    for target in (output, *(also or ()), report):
+        if target is not None:
+            click.echo(f"Written: {target}")
+
+
 def recipe_writer(given: dict[str, Any]) -> Callable[[Release], None]:
     """What writes a release's recipe where --save-recipe says, once its output is written; checked before any work."""
     path = given.pop("save_recipe")
@@ -117,7 +148,7 @@ def recipe_writer(given: dict[str, Any]) -> Callable[[Release], None]:
         if path is None or release.recipe is None:
             return
         if release.facts.get("stopped"):
-            click.echo("Warning: the run was stopped before its end; the recipe repeats it to its end.", err=True)
+            click.echo("Warning: the recipe repeats the stopped run to its end.", err=True)
         release.recipe.save(path)
         click.echo(f"Written: {path}", err=True)
 
@@ -161,7 +192,7 @@ def _plain(value: Any) -> Any:
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Progress]:
-    """A bar on stderr, on a terminal only: stage, share done, best so far, time left."""
+    """A bar on stderr, on a terminal only: stage, share done, how much of how much, best so far, time left."""
     from shoal.evolve.progress import silent
 
     if not sys.stderr.isatty():
@@ -175,15 +206,22 @@ def progress_bar(label: str) -> Iterator[Progress]:
         TextColumn("{task.description}"),
         BarColumn(),
         TaskProgressColumn(),
+        TextColumn("{task.fields[count]}"),
         TextColumn("{task.fields[best]}"),
         TimeRemainingColumn(),
     )
     with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task(label, total=None, best="")
+        task = bars.add_task(label, total=None, best="", count="")
+        stage, last = label, 0.0
 
         def update(done: float, total: float, best: float | None = None, what: str = "") -> None:
+            nonlocal stage, last
+            if (what or stage) != stage or done < last:
+                bars.reset(task)  # the time left is that of the stage
+            stage, last = what or stage, done
             shown = "" if best is None else f"best {best:.4g}"
-            bars.update(task, description=what or label, completed=done, total=total, best=shown)
+            count = f"{done:,.0f} of {total:,.0f}" if float(total).is_integer() else ""
+            bars.update(task, description=stage, completed=done, total=total, best=shown, count=count)
 
         yield update
 

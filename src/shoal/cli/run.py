@@ -76,6 +76,8 @@ def command(
     with progress_bar("running") as progress:
         release = run(recipe, changed_input=changed_input, threads=threads, progress=progress)
     facts: dict[str, Any] = dict(release.facts)
+    if facts.get("stopped"):
+        click.echo("Stopped before its end; this is the best so far.", err=True)
     if target is not None:
         release.save(target, **(asked.output.saving if asked.output else {}))
         facts |= _written(asked, target)

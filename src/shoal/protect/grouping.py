@@ -18,11 +18,12 @@ from shoal.data.scaling import scale
 from shoal.errors import PromiseError, UsageError, check_choice, check_k, unknown
 from shoal.evolve.clock import Clock
 from shoal.evolve.progress import Progress, silent
+from shoal.evolve.stopping import stoppable
 from shoal.gate.asked import Asked
 from shoal.grouping.correlation import by_correlation
 from shoal.grouping.cost import Evaluation, GroupingCost
 from shoal.grouping.exact import exact
-from shoal.grouping.front import Choice, front
+from shoal.grouping.front import Choice, front, non_dominated
 from shoal.grouping.gomm import GommSettings, gomm
 from shoal.grouping.grouping import Grouping, apart, as_lists, columns_of, from_lists, together
 from shoal.grouping.memetic import memetic
@@ -114,12 +115,19 @@ def group_attributes(
     )
     budget = evaluations or affordable_evaluations(cost)
     fixed = None if groups is None else from_lists(_numbers(groups, columns), len(columns))
-    grouping, facts = _found(chosen, cost, values, fixed, size, budget, seconds, seed, progress)
-    choices = (
-        front(cost, evaluations=budget, seconds=seconds, seed=seed, starts=[grouping], progress=progress)
-        if with_front
-        else []
-    )
+    facts: dict[str, Any] = {}
+    choices: list[Choice] = []
+    grouping = None
+    with stoppable() as stop:
+        grouping, facts = _found(chosen, cost, values, fixed, size, budget, seconds, seed, progress)
+        if with_front:
+            choices = front(cost, evaluations=budget, seconds=seconds, seed=seed, starts=[grouping], progress=progress)
+    if grouping is None:  # the best that the search had looked at in full
+        if not cost.known:
+            stop.again()
+        grouping, facts = min(cost.known, key=lambda known: (cost.known[known].fitness, known)), {"generations": 0}
+    if with_front and stop.asked:
+        choices = non_dominated(cost.known.items())
     evaluation = cost.exact(grouping)
     names = tuple(tuple(columns[c] for c in group) for group in as_lists(grouping))
     protected, smallest = _protected(values, cost, grouping)
@@ -144,6 +152,7 @@ def group_attributes(
             "smallest_group": smallest,
             "evaluations": cost.requests,
             **facts,
+            **stop.facts,
             **({"front": [_choice(choice, columns) for choice in choices]} if with_front else {}),
             **clock.read(),
         },
