@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from shoal.data.table import Table as Table
     from shoal.data.table import read as read
     from shoal.gate.check import check as check
+    from shoal.protect.generalize import apply_mapping as apply_mapping
     from shoal.protect.generalize import generalize as generalize
     from shoal.protect.grouping import group_attributes as group_attributes
     from shoal.protect.mask import mask_group as mask_group
@@ -33,6 +34,7 @@ _WHERE = {
     "microaggregate": "shoal.protect.microaggregation",
     "group_attributes": "shoal.protect.grouping",
     "generalize": "shoal.protect.generalize",
+    "apply_mapping": "shoal.protect.generalize",
     "mask_group": "shoal.protect.mask",
     "assess": "shoal.assessment",
     "check": "shoal.gate.check",
@@ -49,6 +51,7 @@ __all__ = [
     "Release",
     "Roles",
     "Table",
+    "apply_mapping",
     "assess",
     "check",
     "compare",

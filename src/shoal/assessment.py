@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 from shoal.data.reading import as_table
 from shoal.data.table import Table
 from shoal.errors import InputError, unknown
+from shoal.gate.order import side_by_side
 from shoal.measure.anonymity import class_sizes, classes
 from shoal.measure.assessment import Assessment, Figure
 from shoal.measure.diversity import distinct_l, t_closeness
 from shoal.measure.full import Measures, measure_all
 from shoal.measure.linkage import Linkage
 from shoal.measure.loss import information_loss
+
+UNSHUFFLED = "assess the table before its rows are shuffled, or let `shoal report … --seed N` put them back"
 
 
 def assess(
@@ -46,6 +49,7 @@ def assess(
     for name in (*columns, *hidden):
         if name not in after.columns:
             raise unknown("column", name, after.columns, InputError)
+    side_by_side(before, after, columns, ways=UNSHUFFLED)
     numbers, changed = (table.numbers(columns, allow_constant=True) for table in (before, after))
     measured = measure_all(
         numbers, changed, convention, weights=before.weights(), threads=threads or os.cpu_count() or 1, seed=seed

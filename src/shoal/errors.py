@@ -61,6 +61,8 @@ def check_k(k: int, n: int) -> int:
     """`k` if groups of k can be formed from n records."""
     if isinstance(k, bool) or int(k) != k:
         raise UsageError(f"k must be a whole number, not {k!r}")
+    if n < 2:
+        raise UsageError(f"there {'is 1 record' if n else 'are no records'}: nobody can be hidden among fewer than two")
     if k < 2:
         raise UsageError(f"k must be between 2 and {n} (the number of records), not {k}: a group of one hides nobody")
     if k > n:

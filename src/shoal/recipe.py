@@ -12,14 +12,15 @@ import os
 import platform
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from shoal import __version__
 from shoal.data.files import atomically, check_place, checksum
-from shoal.errors import InputError, UsageError, unknown
+from shoal.errors import InputError, ShoalError, UsageError, unknown
 
 # What a step may be given, by the arguments it was given (the method tells which options it has).
 Parameters = Mapping[str, inspect.Parameter]
@@ -50,12 +51,18 @@ class Input(Part):
 
 
 class Output(Part):
-    """Where the protected table goes, the checksum it had, its rows' order and the policy that it must pass."""
+    """Where the protected table goes, the checksum it had, and how it is saved: the arguments of `Release.save`."""
 
     file: str
     sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
     shuffle: bool = False
     policy: str | None = None
+    previous: str | None = None
+
+    @property
+    def saving(self) -> dict[str, Any]:
+        """How the table is saved, without what is so by default."""
+        return self.model_dump(exclude={"file", "sha256"}, exclude_defaults=True)
 
 
 class Step(Part):
@@ -79,23 +86,28 @@ class Recipe(Part):
     output: Output | None = None
     versions: dict[str, str] = Field(default_factory=dict)
 
-    def with_output(
-        self, path: str | os.PathLike[str], *, shuffle: bool = False, policy: str | os.PathLike[str] | None = None
-    ) -> Recipe:
+    def with_output(self, path: str | os.PathLike[str], **saving: Any) -> Recipe:
         """The same recipe for the file that was just written, and how it was saved."""
-        rule = None if policy is None else str(absolute(policy) if _is_file(policy) else policy)
-        output = Output(file=str(absolute(path)), sha256=checksum(path), shuffle=shuffle, policy=rule)
-        return self.model_copy(update={"output": output})
+        given = {name: str(value) if isinstance(value, os.PathLike) else value for name, value in saving.items()}
+        output = Output.model_validate({"file": str(path), "sha256": checksum(path), **given})
+        return self.model_copy(update={"output": _with_paths(output, absolute)})
+
+    def in_folder(self, folder: Path) -> Recipe:
+        """The recipe as a file in this folder holds it: its paths relative to it."""
+        here = absolute(folder)
+        parts = {"input": self.input, "output": self.output}
+        return self.model_copy(
+            update={
+                name: _with_paths(part, lambda path: os.path.relpath(path, here))
+                for name, part in parts.items()
+                if part is not None
+            }
+        )
 
     def text(self, folder: Path | None = None) -> str:
         """The recipe as TOML, its paths relative to the folder."""
-        tables = self.model_dump(exclude_defaults=True)
+        tables = (self if folder is None else self.in_folder(folder)).model_dump(exclude_defaults=True)
         tables["seed"] = self.seed
-        for name in ("input", "output"):
-            if folder is not None and "file" in tables.get(name, {}):
-                tables[name]["file"] = os.path.relpath(tables[name]["file"], absolute(folder))
-            if folder is not None and _is_file(tables.get(name, {}).get("policy", "")):
-                tables[name]["policy"] = os.path.relpath(tables[name]["policy"], absolute(folder))
         return "# A run of Shoal: `shoal run` with this file repeats it.\n" + "".join(_toml(tables))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -139,21 +151,24 @@ def parse_recipe(text: str, steps: Steps, source: Path) -> Recipe:
     wrong = [found for i, step in enumerate(recipe.steps) for found in _argument_errors(step, steps, ("steps", i))]
     if wrong:
         raise _wrong(source, text, wrong)
-    folder = source.parent
-    output = recipe.output
-    if output is not None and output.policy is not None and _is_file(output.policy):
-        output = output.model_copy(update={"policy": str(absolute(folder / output.policy))})
-    files = {
-        name: part.model_copy(update={"file": str(absolute(folder / part.file))})
-        for name, part in (("input", recipe.input), ("output", output))
-        if part is not None and part.file is not None
-    }
-    return recipe.model_copy(update=files)
+    parts = {"input": recipe.input, "output": recipe.output}
+    return recipe.model_copy(
+        update={
+            name: _with_paths(part, lambda path: absolute(source.parent / path))
+            for name, part in parts.items()
+            if part is not None
+        }
+    )
 
 
-def _is_file(policy: str | os.PathLike[str]) -> bool:
-    """Whether a policy is a file of one's own, not one of the package's by its name."""
-    return os.fspath(policy).endswith(".toml")
+P = TypeVar("P", bound=Part)
+
+
+def _with_paths(part: P, change: Callable[[str], str | Path]) -> P:
+    """A table of a recipe with its paths changed: those of files, and a policy that is a file of one's own."""
+    paths = {name: getattr(part, name, None) for name in ("file", "policy", "previous")}
+    own = {name: path for name, path in paths.items() if path and (name != "policy" or path.endswith(".toml"))}
+    return part.model_copy(update={name: str(change(path)) for name, path in own.items()})
 
 
 def line_of(text: str, place: Place) -> int | None:
@@ -174,6 +189,24 @@ def line_of(text: str, place: Place) -> int | None:
             before = number
         place = place[:-1]
     return None
+
+
+def place_in(source: Path, place: Place) -> str:
+    """A recipe's file and the line of a place in it, for messages."""
+    line = line_of(source.read_text(encoding="utf-8"), place)
+    return f"{source}, line {line}" if line else str(source)
+
+
+@contextmanager
+def naming_line(source: Path | None, place: Place | Callable[[ShoalError], Place]) -> Iterator[None]:
+    """What goes wrong inside is told with the line of the recipe that asked for it."""
+    try:
+        yield
+    except ShoalError as error:
+        if source is None:
+            raise
+        where = place_in(source, place(error) if callable(place) else place)
+        raise type(error)(f"{where}: {error}") from None
 
 
 def plain(value: Any) -> Any:
@@ -215,7 +248,7 @@ def _shape_error(error: Any) -> tuple[Place, str]:
     table = parts[above[0]] if above else Recipe
     where = f"[[steps]] (number {int(above[1]) + 1})" if above[:1] == ["steps"] else f"[{above[0]}]" if above else ""
     if error["type"] == "missing":
-        way = "name the command: microaggregate, group, generalize or mask" if key == "do" else "add it"
+        way = "name the command: microaggregate, group, generalize, apply or mask" if key == "do" else "add it"
         if key == "steps":
             way = "add a table [[steps]] with do = and the command's arguments"
         return place, f"{key!r} is missing{f' in {where}' if where else ''}: {way}"

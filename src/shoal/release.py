@@ -34,7 +34,8 @@ class Release:
     table: the protected frame, of the kind that came in.
     changed: the columns that were protected. k: what was promised of them together (None: nothing).
     facts: figures of the run, as the command line prints them. solution: the partition, cuts or swaps.
-    recipe: the run, to be repeated (None if an argument cannot be written as text). checksum: of the input file.
+    recipe: the run, to be repeated (None if an argument cannot be written as text); once saved, with its output.
+    checksum: of the input file.
     trace: what the progress showed.
     """
 
@@ -110,12 +111,12 @@ class Release:
 
         target = Path(path)
         inputs = [self.original.source.path] if self.original.source else []
-        check_target(target, *inputs)
+        check_target(target, *inputs, *([] if previous is None else [previous]))
         self.verify()
-        save_checked(
-            self.original, self.table, self.asked(), target,
-            seed=self.seed or 0, shuffle=shuffle, policy=policy, previous=previous,
-        )  # fmt: skip
+        saving: dict[str, Any] = {"shuffle": shuffle, "policy": policy, "previous": previous}
+        save_checked(self.original, self.table, self.asked(), target, seed=self.seed or 0, **saving)
+        if self.recipe is not None:  # what comes later (a page, a recipe's file) tells how it was saved
+            object.__setattr__(self, "recipe", self.recipe.with_output(target, **saving))
         return target
 
     def report(self, path: str | os.PathLike[str], external: bool = False) -> Path:

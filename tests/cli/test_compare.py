@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from click.testing import CliRunner, Result
 
 import shoal
-from shoal.cli import main
+from command_line import run
 from shoal.errors import UsageError
 from shoal.study import compare as room
 from shoal.study.candidates import candidates
@@ -19,12 +18,6 @@ from shoal.study.candidates import candidates
 MEASURES = {
     "information_loss", "il", "interval_disclosure", "distance_linkage", "disclosure_risk", "score", "k", "cpu_seconds",
 }  # fmt: skip
-
-
-def run(*arguments: object, code: int = 0) -> Result:
-    result = CliRunner().invoke(main, [str(a) for a in arguments])
-    assert result.exit_code == code, result.output
-    return result
 
 
 @pytest.fixture(scope="module")
@@ -138,3 +131,14 @@ def test_stopped_it_gives_what_was_done_so_far(numbers: Path, monkeypatch: pytes
 
 def _stop(done: float, total: float, best: float | None = None, what: str = "") -> None:
     raise KeyboardInterrupt
+
+
+def test_points_of_the_map_that_lie_close_share_a_label() -> None:
+    def at(name: str, loss: float, risk: float) -> room.Run:
+        return room.Run(name, "", {}, loss, risk, 0.0, 3, True, 0.1, {})
+
+    runs = [at("a", 0.0, 90.0), at("b", 50.0, 20.0), at("c", 50.5, 20.4), at("d", 51.0, 20.2), at("e", 100.0, 10.0)]
+    numbers = {run.name: i for i, run in enumerate(runs, start=1)}
+    assert room._labels(runs, numbers) == {"a": "1", "c": "2–4", "e": "5"}
+    far = [at("a", 0.0, 90.0), at("b", 50.0, 20.0), at("e", 100.0, 10.0)]
+    assert room._labels(far, {"a": 1, "b": 2, "e": 3}) == {"a": "1", "b": "2", "e": "3"}

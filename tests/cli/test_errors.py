@@ -7,15 +7,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from click.testing import CliRunner, Result
 
-from shoal.cli import main
+from command_line import attempt
 
 GOOD = "a,b,c\n" + "".join(f"{i},{i * i % 17},{i % 5}\n" for i in range(40))
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(a) for a in arguments])
 
 
 def refused(tmp_path: Path, text: str | bytes, *arguments: object, name: str = "in.csv") -> str:
@@ -24,7 +19,7 @@ def refused(tmp_path: Path, text: str | bytes, *arguments: object, name: str = "
     source.write_bytes(text if isinstance(text, bytes) else text.encode())
     target = tmp_path / "out.csv"
     before = sorted(p.name for p in tmp_path.iterdir())
-    result = run("microaggregate", source, "-k", "3", "--method", "mdav", "-o", target, *arguments)
+    result = attempt("microaggregate", source, "-k", "3", "--method", "mdav", "-o", target, *arguments)
     assert result.exit_code == 2, result.output
     assert result.stdout == ""
     assert result.stderr.strip()
@@ -80,7 +75,7 @@ def test_empty_file(tmp_path: Path, text: str) -> None:
 
 def test_missing_file(tmp_path: Path) -> None:
     (tmp_path / "survey.csv").write_text(GOOD)
-    result = run("microaggregate", tmp_path / "survay.csv", "-k", 3)
+    result = attempt("microaggregate", tmp_path / "survay.csv", "-k", 3)
     assert result.exit_code == 2
     assert "survay.csv" in result.stderr and "did you mean" in result.stderr
 
@@ -90,14 +85,14 @@ def test_unreadable_file(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    result = run("microaggregate", tmp_path, "-k", 3)
+    result = attempt("microaggregate", tmp_path, "-k", 3)
     assert result.exit_code == 2 and "folder" in result.stderr
 
 
 def test_target_in_a_missing_folder(tmp_path: Path) -> None:
     source = tmp_path / "in.csv"
     source.write_text(GOOD)
-    result = run("microaggregate", source, "-k", 3, "-o", tmp_path / "nowhere" / "out.csv")
+    result = attempt("microaggregate", source, "-k", 3, "-o", tmp_path / "nowhere" / "out.csv")
     assert result.exit_code == 2 and "nowhere" in result.stderr
     assert not (tmp_path / "nowhere").exists()
 
@@ -108,7 +103,7 @@ def test_output_equal_to_input(tmp_path: Path) -> None:
     link = tmp_path / "link.csv"
     link.symlink_to(source)
     for target in (source, link):
-        result = run("microaggregate", source, "-k", 3, "-o", target)
+        result = attempt("microaggregate", source, "-k", 3, "-o", target)
         assert result.exit_code == 2 and "input" in result.stderr
     assert source.read_text() == GOOD
 
@@ -141,7 +136,7 @@ def test_weight_refused_by_a_method_that_cannot_honour_it(tmp_path: Path) -> Non
 def test_a_broken_promise_exits_with_1_and_writes_nothing(tmp_path: Path) -> None:
     source, target = tmp_path / "in.csv", tmp_path / "out.csv"
     source.write_text("a,b\n" + "".join(f"{i},{i * 5 % 7}\n" for i in range(11)))
-    result = run("microaggregate", source, "-k", 4, "--method", "mdav", "--remainder", "thesis", "-o", target)
+    result = attempt("microaggregate", source, "-k", 4, "--method", "mdav", "--remainder", "thesis", "-o", target)
     assert result.exit_code == 1, result.output
     assert "fewer than k" in result.stderr and not target.exists()
 
@@ -149,7 +144,7 @@ def test_a_broken_promise_exits_with_1_and_writes_nothing(tmp_path: Path) -> Non
 def test_single_group_is_warned_of_and_succeeds(tmp_path: Path) -> None:
     source, target = tmp_path / "in.csv", tmp_path / "out.csv"
     source.write_text(GOOD)
-    result = run("microaggregate", source, "-k", 30, "--json", "-o", target)
+    result = attempt("microaggregate", source, "-k", 30, "--json", "-o", target)
     assert result.exit_code == 0
     assert "single group" in result.stderr
     assert json.loads(result.stdout)["groups"] == 1
@@ -159,6 +154,54 @@ def test_single_group_is_warned_of_and_succeeds(tmp_path: Path) -> None:
 def test_constant_column_is_warned_of_and_succeeds(tmp_path: Path) -> None:
     source = tmp_path / "in.csv"
     source.write_text("a,b\n" + "".join(f"{i},4\n" for i in range(20)))
-    result = run("microaggregate", source, "-k", 3, "--json")
+    result = attempt("microaggregate", source, "-k", 3, "--json")
     assert result.exit_code == 0
     assert "'b'" in result.stderr and "constant" in result.stderr
+
+
+EVERY = ("microaggregate", "group", "generalize")
+BROKEN: dict[str, tuple[str | bytes, list[str], str]] = {
+    "one row": ("a,b\n1,2\n", [], "fewer than two"),
+    "empty": ("", [], "a line of column names"),
+    "header only": ("a,b\n", [], "a line a record is needed"),
+    "k too large": (GOOD, ["-k", "41"], "take a smaller k or more records"),
+    "wrong column": (GOOD, ["--quasi", "a,bb"], "did you mean 'b'?"),
+    "all missing": ("a,b\n" + "".join(f"{i},\n" for i in range(20)), ["--quasi", "a,b", "--missing", "drop"],
+                    "in b: dropping them leaves nothing. Leave out the column"),
+    "no text": (bytes(range(256)) * 8, [], "is not text"),
+    "no folder": (GOOD, ["-o", "nowhere/out.csv"], "there is no folder nowhere; create it first"),
+    "no format": (GOOD, ["-o", "out.xyz"], "Known endings are"),
+    "itself": (GOOD, ["-o", "in.csv"], "the original is never overwritten"),
+    "page over the input": (GOOD, ["--report", "in.csv"], "the original is never overwritten"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", EVERY)
+@pytest.mark.parametrize("what", BROKEN)
+def test_every_command_tells_the_way_out(
+    command: str, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    content, words, said = BROKEN[what]
+    raw = content if isinstance(content, bytes) else content.encode()
+    Path("in.csv").write_bytes(raw)
+    result = attempt(command, "in.csv", "-k", "3", *words)
+    assert result.exit_code == 2 and result.stdout == "", result.output
+    assert said in result.stderr and "Traceback" not in result.stderr
+    assert Path("in.csv").read_bytes() == raw and [p.name for p in tmp_path.iterdir()] == ["in.csv"]
+
+
+@pytest.mark.parametrize("command", EVERY)
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16", "utf-8-sig"])
+def test_text_of_another_encoding_is_read(command: str, encoding: str, tmp_path: Path) -> None:
+    source, target = tmp_path / "in.csv", tmp_path / "out.csv"
+    source.write_bytes(("größe,x,ort\n" + "".join(f"{i},{i % 7},Köln\n" for i in range(40))).encode(encoding))
+    result = attempt(command, source, "-k", 3, "--quasi", "größe,x", "-o", target, "--json")
+    assert result.exit_code == 0, result.output
+    assert target.read_bytes().decode(encoding).splitlines()[0] == "größe,x,ort"
+    assert "Köln" in target.read_bytes().decode(encoding)
+
+
+def test_a_column_without_values_is_named(tmp_path: Path) -> None:
+    message = refused(tmp_path, "a,b\n" + "".join(f"{i},\n" for i in range(20)), "--quasi", "a,b")
+    assert "'b' has no values at all: leave it out" in message

@@ -8,20 +8,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from click.testing import CliRunner, Result
 
-from shoal.cli import main
+from command_line import run
 
 KEYS = {
     "nwp", "necd", "effective_k", "achievement", "preference_deviation", "suppressed", "front", "cuts", "evaluations",
     "cpu_seconds",
 }  # fmt: skip
-
-
-def run(*arguments: object, code: int = 0) -> Result:
-    result = CliRunner().invoke(main, [str(a) for a in arguments])
-    assert result.exit_code == code, result.output
-    return result
 
 
 @pytest.fixture

@@ -20,10 +20,11 @@ import pytest
 
 import shoal
 from shoal.data.files import write_file
+from shoal.partition.chains import PIECE
 from shoal.partition.effort import proposals
 
 SOAK = bool(os.environ.get("SHOAL_SOAK"))
-KILLS, WATCHED_KILLS = (20, 10) if SOAK else (4, 2)
+KILLS, WATCHED_KILLS = (20, 20) if SOAK else (4, 4)
 N, K = 100, 3
 TOTAL = proposals(N, K, "thorough")
 
@@ -83,31 +84,105 @@ def test_killed_at_random_moments_it_ends_with_the_same_file(records: Path, tmp_
     assert {name: last[name] for name in same} == {name: told[name] for name in same}
 
 
-# Writes how much was done at each step, so that it is known of a killed process too.
+# Notes at each step how far the search is and how much of it this process did, so that it is known of a killed one too.
 WATCHED = """
-import os, sys, shoal
+import json, os, sys, shoal
+from shoal.evolve.control import Control
 records, state, noted = sys.argv[1:4]
-file = os.open(noted, os.O_CREAT | os.O_WRONLY)
-def note(done, total, best=None, what=""):
-    os.pwrite(file, b"%20d" % done, 0)
-shoal.microaggregate(records, 3, effort="thorough", checkpoint=state, resume=os.path.exists(state), threads=1,
-                     progress=note)
+file, own, advance = os.open(noted, os.O_CREAT | os.O_WRONLY), 0.0, Control.advance
+def watched(control, work, *told):
+    global own
+    own += work
+    go_on = advance(control, work, *told)
+    os.pwrite(file, b"%20d %20d" % (control.done, own), 0)
+    return go_on
+Control.advance = watched
+release = shoal.microaggregate(records, 3, effort="thorough", checkpoint=state, resume=os.path.exists(state), threads=1)
+print(json.dumps([release.facts["proposals"], own, release.facts["sse"]]))
 """
 
 
 def test_what_was_done_is_not_done_again(records: Path, tmp_path: Path) -> None:
+    """After every single kill the next process begins at most a tenth of the work before the kill.
+
+    What the killed one had under way, and nobody counted, is reckoned in: a piece of the search.
+    """
     state, noted, moments = tmp_path / "state.npz", tmp_path / "noted", random.Random(3)
-    total = TOTAL
-    for share in sorted(moments.uniform(0.05, 0.95) for _ in range(WATCHED_KILLS)):
-        process = subprocess.Popen([sys.executable, "-c", WATCHED, str(records), str(state), str(noted)])
-        while process.poll() is None and (not noted.exists() or int(noted.read_bytes() or 0) < share * total):
-            time.sleep(0.01)
-        process.kill()
-        process.wait()
-    done = int(noted.read_bytes())
-    resumed = shoal.microaggregate(records, K, effort="thorough", checkpoint=state, resume=True, threads=1)
-    assert done >= share * total * 0.9
-    assert resumed.facts["proposals"] <= total - done + total / 10
+    reached = 0.0  # by the last process that was killed
+    shares = sorted(moments.uniform(0.05, 0.95) for _ in range(WATCHED_KILLS))
+    for share in [*shares, None]:
+        noted.unlink(missing_ok=True)
+        had_state = state.exists()
+        command = [sys.executable, "-c", WATCHED, str(records), str(state), str(noted)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        if share is not None:
+            while process.poll() is None and _noted(noted)[0] < share * TOTAL:
+                time.sleep(0.005)
+            time.sleep(moments.uniform(0, 0.1))  # within a piece, or within the writing of a state
+            process.kill()
+        told = process.communicate()[0]
+        done, own = _noted(noted)
+        if had_state:
+            begun = done - own
+            assert begun > 0 and reached + PIECE - begun <= TOTAL / 10
+        reached = done
+        if told:
+            break
+    proposals, own, sse = json.loads(told)
+    assert proposals == own  # what a release tells of its cost is what was done
+    whole = shoal.microaggregate(records, K, effort="thorough", threads=1)
+    assert sse == whole.facts["sse"] and whole.facts["proposals"] == pytest.approx(TOTAL, rel=1e-3)
+
+
+def _noted(path: Path) -> tuple[float, float]:
+    """How far a process came, and how much of it was its own work."""
+    found = path.read_bytes().split() if path.exists() else []
+    return (float(found[0]), float(found[1])) if len(found) == 2 else (0.0, 0.0)
+
+
+COMMANDS = {
+    "group": ["-k", "3", "--evaluations", "400", "--threads", "1"],
+    "generalize": [
+        "-k",
+        "3",
+        "--granularity",
+        "a=1",
+        "--granularity",
+        "b=1",
+        "--granularity",
+        "c=1",
+        "--effort",
+        "quick",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_killed_run_of_another_command_leaves_a_whole_file_or_none(name: str, records: Path, tmp_path: Path) -> None:
+    folder, moments = tmp_path / "out", random.Random(5)
+    folder.mkdir()
+    out = folder / "out.csv"
+    command = [sys.executable, "-m", "shoal", name, str(records), *COMMANDS[name], "-o", str(out), "--report"]
+    command += [str(folder / "page.html"), "--save-recipe", str(folder / "run.toml")]
+    clock = time.monotonic()
+    subprocess.run(command, check=True, capture_output=True)
+    length, expected = time.monotonic() - clock, sha256(out)
+    for path in folder.iterdir():
+        path.unlink()
+    for _ in range(KILLS):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            process.wait(timeout=moments.uniform(0.3, 1.0) * length)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        seen = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
+        assert seen <= {"out.csv", "page.html", "run.toml"}
+        assert "out.csv" not in seen or sha256(out) == expected
+        assert "page.html" not in seen or (folder / "page.html").read_text().rstrip().endswith("</html>")
+    subprocess.run(command, check=True, capture_output=True)
+    assert {path.name for path in folder.iterdir()} == {"out.csv", "page.html", "run.toml"}  # what was left is gone
+    assert sha256(out) == expected
 
 
 def test_what_a_killed_write_left_is_cleaned_up_and_a_running_one_is_not(tmp_path: Path) -> None:

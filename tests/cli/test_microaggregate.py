@@ -8,20 +8,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from click.testing import CliRunner, Result
 
-from shoal.cli import main
+from command_line import run
 
 KEYS = {
     "n", "d", "k", "method", "sse", "sst", "information_loss", "groups", "smallest_group", "largest_group",
     "cpu_seconds", "seconds",
 }  # fmt: skip
-
-
-def run(*arguments: object) -> Result:
-    result = CliRunner().invoke(main, [str(a) for a in arguments])
-    assert result.exit_code == 0, result.output
-    return result
 
 
 @pytest.fixture

@@ -77,7 +77,7 @@ def test_roles_must_be_named_where_there_is_text() -> None:
         ([dt.date(2020, 1, 1)] * 3, "'x' holds dates, such as '2020-01-01' in row 1"),
         ([dt.time(1), None, None], "'x' holds times"),
         ([[1], [2], [3]], r"'x' holds no numbers \(List"),
-        ([None, None, None], "'x' has 3 missing values"),
+        ([None, None, None], "'x' has no values at all: leave it out"),
         ([5, 5, 5], r"the column 'x' is constant"),
         ([-1.7e308, 1.7e308, 0.0], "'x' lie too far apart"),
     ],

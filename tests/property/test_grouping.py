@@ -14,7 +14,7 @@ from reference import grouping as slow
 from shoal.data.scaling import scale
 from shoal.errors import UsageError
 from shoal.grouping.correlation import by_correlation
-from shoal.grouping.cost import CONVENTIONS, GroupingCost
+from shoal.grouping.cost import GroupingCost
 from shoal.grouping.exact import exact
 from shoal.grouping.front import front, non_dominated
 from shoal.grouping.gomm import GommSettings, gomm
@@ -24,6 +24,7 @@ from shoal.grouping.monitor import COLUMNS, Monitor
 from shoal.grouping.operators import CROSSOVER, MUTATIONS, OPERATORS, crossover
 from shoal.kernels.grouping import count_links, fill_distances, group_figures
 from shoal.kernels.groupings import groupings_below, least_completions
+from shoal.measure.convention import CONVENTIONS
 
 SMALL = GommSettings(population=12, generations=6, times={**dict.fromkeys(MUTATIONS, 2), CROSSOVER: 3})
 

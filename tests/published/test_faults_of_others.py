@@ -14,19 +14,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from click.testing import CliRunner, Result
 
-from shoal.cli import main
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(a) for a in arguments])
-
-
-def good(*arguments: object) -> Result:
-    result = run(*arguments)
-    assert result.exit_code == 0, result.output
-    return result
+from command_line import attempt, run
 
 
 @pytest.fixture
@@ -49,7 +38,7 @@ def survey(tmp_path: Path) -> Path:
 def test_values_and_row_order_after_mdav(survey: Path, tmp_path: Path) -> None:
     target = tmp_path / "out.csv"
     common = ("--quasi", "age,income", "--identifiers", "id")
-    good("microaggregate", survey, "-k", 5, "--method", "mdav", *common, "-o", target, "--json")
+    run("microaggregate", survey, "-k", 5, "--method", "mdav", *common, "-o", target, "--json")
     before, after = pl.read_csv(survey), pl.read_csv(target)
     assert after["score"].to_list() == before["score"].to_list()
     for name in ("age", "income"):
@@ -58,12 +47,12 @@ def test_values_and_row_order_after_mdav(survey: Path, tmp_path: Path) -> None:
         )
         for new, mean in means.agg(pl.col(name).mean()).select("new", name).iter_rows():
             assert new == pytest.approx(mean, rel=1e-12)
-    good("check", survey, target, *common, "-k", 5)
+    run("check", survey, target, *common, "-k", 5)
 
 
 def test_the_median_is_not_the_mean(survey: Path, tmp_path: Path) -> None:
     target = tmp_path / "out.parquet"
-    good(
+    run(
         "microaggregate",
         survey,
         "-k",
@@ -87,7 +76,7 @@ def test_the_median_is_not_the_mean(survey: Path, tmp_path: Path) -> None:
 def test_columns_that_were_not_selected_stay(survey: Path, tmp_path: Path, command: str) -> None:
     target = tmp_path / "out.csv"
     method = {"microaggregate": "mdav", "group": "univariate", "generalize": "search"}[command]
-    good(command, survey, "-k", 4, "--method", method, "--quasi", "age,income", "-o", target, "--json")
+    run(command, survey, "-k", 4, "--method", method, "--quasi", "age,income", "-o", target, "--json")
     before, after = (pl.read_csv(path, infer_schema=False) for path in (survey, target))
     rest = ["id", "town", "note", "score"]
     assert after.columns == before.columns and after.select(rest).equals(before.select(rest))
@@ -98,15 +87,15 @@ def test_missing_values_leave_k_clear(tmp_path: Path) -> None:
     cells = [(i % 6, "" if i % 9 == 0 else "ab"[i % 2]) for i in range(60)]
     source.write_text("a,b\n" + "".join(f"{a},{b}\n" for a, b in cells))
     for command in (("microaggregate", "--quasi", "a,b"), ("generalize", "--quasi", "a,b", "--missing", "error")):
-        refused = run(command[0], source, "-k", 4, *command[1:], "-o", target)
+        refused = attempt(command[0], source, "-k", 4, *command[1:], "-o", target)
         assert refused.exit_code == 2 and not target.exists()
-    good("generalize", source, "-k", 4, "--quasi", "a,b", "-o", target, "--json")
+    run("generalize", source, "-k", 4, "--quasi", "a,b", "-o", target, "--json")
     after = pl.read_csv(target, infer_schema=False)
     assert after.null_count().sum_horizontal()[0] == 0
     assert min(Counter(after.rows()).values()) >= 4
     gap = tmp_path / "gap.csv"
     after.with_columns(pl.when(pl.int_range(60) == 7).then(None).otherwise("a").alias("a")).write_csv(gap)
-    told = run("check", source, gap, "--quasi", "a,b", "-k", 4, "--json")
+    told = attempt("check", source, gap, "--quasi", "a,b", "-k", 4, "--json")
     assert told.exit_code == 1 and {"joint-k"} <= set(json.loads(told.stdout)["blocking"])
 
 
@@ -115,7 +104,7 @@ def test_a_changed_hierarchy_is_read_anew(tmp_path: Path) -> None:
     source.write_text("town\n" + "".join(f"{t}\n" * n for t, n in (("Aba", 3), ("Bee", 3), ("Cue", 3), ("Dee", 3))))
     for pairs in ((("Aba", "Bee"), ("Cue", "Dee")), (("Aba", "Cue"), ("Bee", "Dee"))):
         tree.write_text(json.dumps({f"group of {p[0]}": {name: {} for name in p} for p in pairs}))
-        good("generalize", source, "-k", 6, "--quasi", "town", "--taxonomy", f"town={tree}", "-o", target, "--json")
+        run("generalize", source, "-k", 6, "--quasi", "town", "--taxonomy", f"town={tree}", "-o", target, "--json")
         labels = pl.read_csv(target)["town"].to_list()
         own = dict(zip(pl.read_csv(source)["town"].to_list(), labels, strict=True))
         assert all(own[p[0]] == own[p[1]] == f"group of {p[0]}" for p in pairs)
@@ -124,17 +113,17 @@ def test_a_changed_hierarchy_is_read_anew(tmp_path: Path) -> None:
 def test_no_bucket_of_others_below_k(tmp_path: Path) -> None:
     source, target = tmp_path / "in.csv", tmp_path / "out.csv"
     source.write_text("job,age\n" + "cook,30\n" * 20 + "clerk,40\n" * 20 + "king,99\nqueen,98\n")
-    good("generalize", source, "-k", 5, "--quasi", "job,age", "-o", target, "--json")
+    run("generalize", source, "-k", 5, "--quasi", "job,age", "-o", target, "--json")
     assert min(Counter(pl.read_csv(target).rows()).values()) >= 5
-    good("generalize", source, "-k", 5, "--quasi", "job,age", "--suppress", 0.2, "-o", target, "--json")
+    run("generalize", source, "-k", 5, "--quasi", "job,age", "--suppress", 0.2, "-o", target, "--json")
     counts = Counter(pl.read_csv(target).rows())
     starred = counts.pop(("*", "*"), 0)
     assert min(counts.values()) >= 5
-    told = json.loads(good("check", source, target, "--quasi", "job,age", "-k", 5, "--json").stdout)
+    told = json.loads(run("check", source, target, "--quasi", "job,age", "-k", 5, "--json").stdout)
     assert ("suppressed" in told["warnings"]) == (0 < starred < 5)
     other = tmp_path / "other.csv"
     other.write_text("job,age\n" + "cook,30\n" * 20 + "clerk,40\n" * 20 + "other,other\nother,other\n")
-    assert run("check", source, other, "--quasi", "job,age", "-k", 5).exit_code == 1
+    assert attempt("check", source, other, "--quasi", "job,age", "-k", 5).exit_code == 1
 
 
 def test_nothing_fails_in_silence(survey: Path, tmp_path: Path) -> None:
@@ -146,7 +135,7 @@ def test_nothing_fails_in_silence(survey: Path, tmp_path: Path) -> None:
         (("microaggregate", survey, "-k", 5, "--quasi", "age,income", "--policy", "public", "--method", "mdav"), 1),
         (("generalize", survey, "-k", 5, "--quasi", "age", "--confidential", "town", "-l", 9), 2),
     ):
-        result = run(*arguments, "-o", target)
+        result = attempt(*arguments, "-o", target)
         assert result.exit_code == code and result.stderr.startswith("Error: ") and len(result.stderr) > 40
         assert not target.exists()
 
@@ -154,10 +143,10 @@ def test_nothing_fails_in_silence(survey: Path, tmp_path: Path) -> None:
 def test_a_stopped_run_goes_on_from_its_checkpoint(survey: Path, tmp_path: Path) -> None:
     common = ("microaggregate", survey, "-k", 5, "--quasi", "age,income", "--method", "anneal", "--seed", 3)
     whole, resumed, state = tmp_path / "whole.csv", tmp_path / "resumed.csv", tmp_path / "state.npz"
-    good(*common, "-o", whole)
-    good(*common, "--checkpoint", state, "--seconds", 0, "-o", tmp_path / "part.csv")
+    run(*common, "-o", whole)
+    run(*common, "--checkpoint", state, "--seconds", 0, "-o", tmp_path / "part.csv")
     assert state.exists()
-    good(*common, "--checkpoint", state, "--resume", "-o", resumed)
+    run(*common, "--checkpoint", state, "--resume", "-o", resumed)
     assert resumed.read_bytes() == whole.read_bytes()
 
 
@@ -167,12 +156,12 @@ def test_labels_are_not_exported_as_codes(tmp_path: Path) -> None:
     frame = pl.DataFrame({"age": np.arange(20.0, 40.0), "sex": [1.0, 2.0] * 10})
     pyreadstat.write_sav(frame, str(source), variable_value_labels={"sex": {1.0: "woman", 2.0: "man"}})
     common = ("microaggregate", source, "-k", 4, "--quasi", "age", "--method", "mdav")
-    good(*common, "-o", tmp_path / "out.sav", "--json")
+    run(*common, "-o", tmp_path / "out.sav", "--json")
     _, meta = pyreadstat.read_sav(str(tmp_path / "out.sav"))
     assert meta.variable_value_labels["sex"] == {1.0: "woman", 2.0: "man"}
-    told = good(*common, "-o", tmp_path / "out.csv", "--json")
+    told = run(*common, "-o", tmp_path / "out.csv", "--json")
     assert "keeps no value labels: sex hold codes" in told.stderr
-    checked = json.loads(good("check", source, tmp_path / "out.csv", "--quasi", "age", "-k", 4, "--json").stdout)
+    checked = json.loads(run("check", source, tmp_path / "out.csv", "--quasi", "age", "-k", 4, "--json").stdout)
     assert "labels" in checked["warnings"]
 
 
@@ -180,8 +169,8 @@ def test_labels_are_not_exported_as_codes(tmp_path: Path) -> None:
 def test_columns_of_text_files_are_not_shifted(survey: Path, tmp_path: Path, delimiter: str) -> None:
     source, target = tmp_path / "odd.csv", tmp_path / "out.csv"
     pl.read_csv(survey).with_columns(pl.col("town") + delimiter + "x").write_csv(source, separator=delimiter)
-    good("microaggregate", source, "-k", 5, "--quasi", "age,income", "--method", "mdav", "-o", target, "--json")
+    run("microaggregate", source, "-k", 5, "--quasi", "age,income", "--method", "mdav", "-o", target, "--json")
     before, after = (pl.read_csv(path, separator=delimiter, infer_schema=False) for path in (source, target))
     assert after.shape == before.shape
     assert after.select("id", "town", "note", "score").equals(before.select("id", "town", "note", "score"))
-    good("check", source, target, "--quasi", "age,income", "-k", 5)
+    run("check", source, target, "--quasi", "age,income", "-k", 5)

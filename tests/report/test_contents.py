@@ -143,3 +143,13 @@ def test_odd_columns_make_a_page(external: bool, tmp_path: Path) -> None:
     html = release.report(tmp_path / "page.html", external).read_text(encoding="utf-8")
     assert "NaN" not in re.findall(r"^const charts = .*$", html, re.MULTILINE)[0]
     assert ("<th>minimum</th>" in html) != external
+
+
+def test_a_word_in_between_does_not_part_a_stage() -> None:
+    looks = [Point("parents", i, 10, 9.0 - i) for i in range(4)]
+    between = [Point("best of 7 groups", 3, 10, 6.0)]
+    later = [Point("parents", i, 10, 9.0 - i) for i in range(4, 8)]
+    chart = evolution([*looks, *between, *later])
+    assert [list(line.y) for line in chart.data] == [[9.0 - i for i in range(8)]]
+    again = [Point("parents", i, 10, 1.0 - i / 10) for i in range(3)]  # a run of its own: it begins anew
+    assert len(evolution([*looks, *between, *again]).data) == 3  # two curves and the gap between them

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import shlex
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,13 @@ import pytest
 from click.testing import CliRunner
 
 import shoal
+from command_line import run, sha256
 from shoal.cli import main
+from shoal.errors import ShoalWarning
+from shoal.partition.methods import METHODS
+from shoal.protect.run import FUNCTIONS, load_recipe, step_parameters
+from shoal.recipe import Output
+from shoal.report.repeat import NO_OPTIONS, command, option_of
 
 RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "microaggregate": ("microaggregate", {"k": 4, "method": "vmdav", "gamma": 0.3, "round": True}),
@@ -61,19 +69,21 @@ def people(tmp_path: Path) -> Path:
     return path
 
 
+def blocks(page: Path) -> dict[str, str]:
+    """What a page tells to type, by its title."""
+    found = re.findall(r"<h3>([^<]*)</h3>\s*<pre><code>(.*?)</code></pre>", page.read_text(encoding="utf-8"), re.DOTALL)
+    return {title: html.unescape(text) for title, text in found}
+
+
 @pytest.mark.parametrize("name", list(RUNS))
 def test_repeats(name: str, people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     function, given = RUNS[name]
     quasi = ["age", "income", "hours, weekly"] if function in ("microaggregate", "group_attributes") else []
     data = shoal.read(people, identifiers=["name"], quasi=quasi, confidential=["illness"] if name != "mask" else [])
     release = getattr(shoal, function)(data, **given, seed=7)
+    told = blocks(release.report(tmp_path / "page.html"))  # not saved yet: the page proposes a name
     release.save(tmp_path / "first.csv")
     first = (tmp_path / "first.csv").read_bytes()
-    page = release.report(tmp_path / "page.html").read_text(encoding="utf-8")
-    told = {
-        title: html.unescape(text)
-        for title, text in re.findall(r"<h3>([^<]*)</h3>\s*<pre><code>(.*?)</code></pre>", page, re.DOTALL)
-    }
     monkeypatch.chdir(tmp_path)
     (tmp_path / "recipe.toml").write_text(told["Recipe (recipe.toml)"], encoding="utf-8")
     words = shlex.split(told["Command"])
@@ -100,3 +110,128 @@ def test_a_release_of_several_steps(people: Path, tmp_path: Path) -> None:
     assert "shoal run recipe.toml" in inside
     outside = release.report(tmp_path / "page.html", external=True).read_text(encoding="utf-8")
     assert "Groups of values" not in outside and "people.csv" not in outside
+
+
+READING = [
+    "--identifiers", "name", "--delimiter", ";", "--encoding", "latin-1", "--decimal", ",", "--seed", "11",
+    "--shuffle", "--policy", "rules/own.toml",
+]  # fmt: skip
+MANY = {
+    "microaggregate": [
+        "--quasi", 'age,income,"hours, weekly"', "--confidential", "illness", "-k", "4", "--method", "vmdav",
+        "--gamma", "0.3", "--aggregate", "median", "--round", "--scaling", "minmax", "--missing", "median", "--refine",
+        "--previous", "earlier.csv",
+    ],
+    "group": [
+        "--quasi", 'age,income,"hours, weekly"', "-k", "4", "--evaluations", "30", "--convention", "thesis", "--front",
+        "--round", "--missing", "median",
+    ],
+    "generalize": [
+        "--quasi", "age,town,job", "--confidential", "illness", "-k", "4", "--granularity", "age=5:0:100",
+        "--order", "town=d e,c,b,a", "--order", "job=frequency", "--prefer", "0.3,1", "--weights", "age=2,town=0.5",
+        "--suppress", "0.05", "-l", "entropy:1.2", "-t", "0.9", "--distance", "ordered", "--effort", "quick",
+        "--pick", "1",
+    ],
+    "mask": [
+        "--vital", "job=guard", "--parameter", "town", "--influential", "age,illness", "--ordinal", "age",
+        "--outliers", "b", "--thresholds", "8", "--sensitivity", "1", "--compatibility", "0", "--distortion", "1",
+        "--weights", "age=2,illness=0.5", "--restriction", "linear", "--method", "memetic", "--runs", "2",
+        "--generations", "20", "--population", "10", "--mutation", "0.01", "--tau",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(MANY))
+def test_a_command_of_many_options_its_recipe_and_its_python(
+    name: str, people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    frame = pl.read_csv(people)
+    if "--previous" in MANY[name]:
+        frame.drop("name").write_csv("earlier.csv", decimal_comma=True, separator=";")
+    frame = frame.with_columns(pl.when(pl.col("income") < 3000).then(None).otherwise(pl.col("income")).alias("income"))
+    people.write_bytes(frame.write_csv(separator=";", decimal_comma=True).encode("latin-1"))
+    Path("rules").mkdir()
+    Path("rules/own.toml").write_text('title = "ours"\njustification = "agreed by the board"\norder = "shuffled"\n')
+    Path("out").mkdir()
+    target, recipe = Path("out/release.parquet"), Path("recipe.toml")
+    keep = ["-o", str(target), "--report", "page.html", "--save-recipe", "first.toml"]
+    run(name, "people.csv", *MANY[name], *READING, *keep)
+    made, asked = sha256(target), load_recipe("first.toml")
+    kept = pl.read_parquet(target)
+    assert not kept["illness"].equals(frame["illness"])  # the rows did change places
+    told = blocks(Path("page.html"))
+    target.unlink()
+    words = shlex.split(told["Command"])
+    assert words[:3] == ["shoal", name, "people.csv"]
+    run(*words[1:], "--save-recipe", "again.toml")
+    assert sha256(target) == made and load_recipe("again.toml") == asked
+    target.unlink()
+    recipe.write_text(told["Recipe (recipe.toml)"], encoding="utf-8")
+    assert load_recipe(recipe) == asked
+    run("run", recipe, "--report", "page.html")
+    assert sha256(target) == made and blocks(Path("page.html")) == told
+    target.unlink()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShoalWarning)
+        exec(told["Python"], {})
+    assert sha256(target) == made
+
+
+def test_every_argument_of_a_step_is_an_option_of_its_command_or_left_to_the_recipe() -> None:
+    methods = {"microaggregate": METHODS, "mask": ("flow", "memetic")}
+    for do in FUNCTIONS:
+        if do == "apply":
+            continue  # a part of `shoal generalize`, repeated by its recipe
+        options = {option for p in main.get_command(None, do).params for option in p.opts}  # type: ignore[arg-type]
+        for method in methods.get(do, (None,)):
+            for name in step_parameters(do, {} if method is None else {"method": method}):
+                assert option_of(name) in options or name in NO_OPTIONS.get(do, ()), f"{do} {name}"
+    assert {option_of(name) for name in Output.model_fields if name not in ("file", "sha256")} <= {
+        option
+        for p in main.get_command(None, "mask").params
+        for option in p.opts  # type: ignore[arg-type]
+    }
+
+
+def test_what_no_option_can_hold_is_left_to_the_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    frame = pl.DataFrame({"a=b": rng.integers(0, 50, 60), "town, part": rng.choice(["x,y", "z"], 60), " c": range(60)})
+    frame.write_parquet("in.parquet")
+    data = shoal.read("in.parquet", quasi=["a=b", "town, part"])
+    weighed = shoal.generalize(data, 3, weights={"a=b": 2.0}, effort="quick")
+    ordered = shoal.generalize(data, 3, order={"town, part": ["x,y", "z"]}, effort="quick")
+    spaced = shoal.microaggregate(shoal.read("in.parquet", quasi=["a=b", " c"]), 3, method="mdav")
+    quoted = shoal.generalize(data, 3, effort="quick")
+    for release, by_recipe in ((weighed, True), (ordered, True), (spaced, True), (quoted, False)):
+        told = command(release.recipe)
+        assert told.startswith("shoal run recipe.toml -o release.csv") is by_recipe, told
+
+
+def test_a_mapping_that_is_applied_has_a_recipe(people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = ["generalize", "people.csv", "-k", "4", "--quasi", "age,town", "--effort", "quick", "--mapping", "m.json"]
+    run(*first)
+    asked = ["--identifiers", "name", "--seed", "5", "--shuffle", "-o", "out.csv", "--save-recipe", "r.toml"]
+    run("generalize", "people.csv", "--apply", "m.json", *asked, "--report", "page.html")
+    made = sha256(Path("out.csv"))
+    Path("m.json").unlink()  # the recipe holds it
+    Path("out.csv").unlink()
+    assert json.loads(run("run", "r.toml", "--json").stdout)["identical"] is True
+    told = blocks(Path("page.html"))
+    Path("out.csv").unlink()
+    Path("recipe.toml").write_text(told["Recipe (recipe.toml)"], encoding="utf-8")
+    run(*shlex.split(told["Command"])[1:])
+    assert sha256(Path("out.csv")) == made
+    Path("out.csv").unlink()
+    exec(told["Python"], {})
+    assert sha256(Path("out.csv")) == made
+    refused = run("generalize", "people.csv", "--apply", "m.json", "-k", 3, code=2)
+    assert "-k has no part in --apply" in refused.stderr
+    text = Path("r.toml").read_text().splitlines()
+    Path("r.toml").write_text("\n".join('mapping = "m.json"' if line.startswith("mapping") else line for line in text))
+    missing = run("run", "r.toml", code=2)
+    assert "step 1 (apply): the mapping" in missing.stderr and "cannot be read" in missing.stderr
+    run(*first)
+    assert json.loads(run("run", "r.toml", "--json").stdout)["identical"] is True

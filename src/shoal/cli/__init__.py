@@ -62,7 +62,11 @@ class LazyGroup(click.Group):
         except ShoalError as error:
             click.echo(f"Error: {error}", err=True)
             ctx.exit(error.exit_code)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemError) as error:
+            from shoal.evolve.stopping import is_stop
+
+            if not is_stop(error):
+                raise
             click.echo("Stopped; nothing was written.", err=True)
             ctx.exit(130)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import click
@@ -9,9 +10,9 @@ import click
 from shoal.cli.options import (
     NAMES,
     check_external,
+    deliver,
     input_options,
     output_options,
-    print_json,
     progress_bar,
     read_table,
     recipe_writer,
@@ -64,9 +65,8 @@ def command(
     save_recipe = recipe_writer(given)
     saving = saving_options(given, output)
     check_external(external, report)
-    context = click.get_current_context()
     if applied is not None:
-        _refuse_with_apply(context)
+        _refuse_with_apply(click.get_current_context())
     elif k is None:
         raise UsageError("k is missing: give -k K, the least number of records in a class")
     if output is not None:
@@ -78,34 +78,33 @@ def command(
 
     table = read_table(given)
     if applied is not None:
-        release = apply_mapping(table, applied)
+        release = apply_mapping(table, applied, seed=given["seed"])
     else:
         with progress_bar("generalizing") as progress:
             release = generalize(table, k or 0, progress=progress, **_arguments(given))
-    if output is not None:
-        release.save(output, **saving)
-    save_recipe(release, output, saving)
-    if mapping is not None:
-        release.save_mapping(mapping)
-    if report is not None:
-        release.report(report, external)
-    if as_json:
-        print_json(release.facts)
-        return
-    show(release)
-    for target in (output, mapping, report):
-        if target is not None:
-            click.echo(f"Written: {target}")
+    deliver(
+        release,
+        output,
+        report,
+        saving=saving,
+        save_recipe=save_recipe,
+        external=external,
+        as_json=as_json,
+        show=show,
+        also={} if mapping is None else {mapping: release.save_mapping},
+    )
 
 
 def _refuse_with_apply(context: click.Context) -> None:
     """With a given mapping nothing is searched: an option of the search would be ignored, so it is an error."""
-    fine = {"file", "applied", "output", "report", "external", "as_json", "identifiers", "confidential", "weight"}
-    fine |= {"delimiter", "encoding", "decimal", "shuffle", "policy"}
-    for name in context.params:
-        source = context.get_parameter_source(name)
-        if name not in fine and source is click.core.ParameterSource.COMMANDLINE:
-            raise UsageError(f"--{name.replace('_', '-')} has no part in --apply: the mapping says all; leave it out")
+    from shoal.protect.generalize import apply_mapping, generalize
+
+    own, of_search = (inspect.signature(function).parameters for function in (apply_mapping, generalize))
+    for name in ("mapping", *of_search):
+        given = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+        if given and (name == "mapping" or name not in own):
+            option = next(p.opts[0] for p in context.command.params if p.name == name)
+            raise UsageError(f"{option} has no part in --apply: the mapping says all; leave it out")
 
 
 def _arguments(given: dict[str, Any]) -> dict[str, Any]:

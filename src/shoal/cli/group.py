@@ -8,9 +8,9 @@ import click
 
 from shoal.cli.options import (
     check_external,
+    deliver,
     input_options,
     output_options,
-    print_json,
     progress_bar,
     read_table,
     recipe_writer,
@@ -71,18 +71,16 @@ def command(
     table = read_table(given)
     with progress_bar("column groups") as progress:
         release = group_attributes(table, groups=groups, with_front=front, progress=progress, **given)
-    if output is not None:
-        release.save(output, **saving)
-    save_recipe(release, output, saving)
-    if report is not None:
-        release.report(report, external)
-    if as_json:
-        print_json(release.facts)
-        return
-    show(release)
-    for target in (output, report):
-        if target is not None:
-            click.echo(f"Written: {target}")
+    deliver(
+        release,
+        output,
+        report,
+        saving=saving,
+        save_recipe=save_recipe,
+        external=external,
+        as_json=as_json,
+        show=show,
+    )
 
 
 def read_groups(place: str) -> Any:

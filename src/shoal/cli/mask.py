@@ -10,9 +10,9 @@ import click
 from shoal.cli.options import (
     NAMES,
     check_external,
+    deliver,
     input_options,
     output_options,
-    print_json,
     progress_bar,
     read_table,
     recipe_writer,
@@ -118,20 +118,17 @@ def command(
     table = read_table(given)
     with progress_bar("masking") as progress:
         release = mask_group(table, progress=progress, **given, **options)
-    if output is not None:
-        release.save(output, **saving)
-    save_recipe(release, output, saving)
-    if report is not None:
-        release.report(report, external)
-    if swap_file is not None:
-        _write_swaps(release, swap_file)
-    if as_json:
-        print_json(release.facts)
-        return
-    show(release)
-    for target in (output, report, swap_file):
-        if target is not None:
-            click.echo(f"Written: {target}")
+    deliver(
+        release,
+        output,
+        report,
+        saving=saving,
+        save_recipe=save_recipe,
+        external=external,
+        as_json=as_json,
+        show=show,
+        also={} if swap_file is None else {swap_file: lambda path: _write_swaps(release, path)},
+    )
 
 
 def _group(text: str, option: str) -> tuple[str, list[str]]:

@@ -9,9 +9,9 @@ import click
 
 from shoal.cli.options import (
     check_external,
+    deliver,
     input_options,
     output_options,
-    print_json,
     progress_bar,
     read_table,
     recipe_writer,
@@ -96,20 +96,18 @@ def command(output: str | None, report: str | None, external: bool, as_json: boo
     table = read_table(given)
     with progress_bar("grouping") as progress:
         release = microaggregate(table, progress=progress, **given, **options)
-    if output is not None:
-        release.save(output, **saving)
-    save_recipe(release, output, saving)
-    if report is not None:
-        release.report(report, external)
-    if as_json:
-        print_json(release.facts)
-    else:
-        from shoal.cli.tables import print_release
+    from shoal.cli.tables import print_release
 
-        print_release(release)
-        for target in (output, report):
-            if target is not None:
-                click.echo(f"Written: {target}")
+    deliver(
+        release,
+        output,
+        report,
+        saving=saving,
+        save_recipe=save_recipe,
+        external=external,
+        as_json=as_json,
+        show=print_release,
+    )
 
 
 command.params.extend(METHOD_OPTIONS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -74,6 +74,12 @@ def output_options(command: F) -> F:
                 "--shuffle", is_flag=True, help="Write the rows in an order drawn from the seed: keep it secret."
             ),
             click.option("--policy", default=None, help="Write only what passes: a policy's name or FILE.toml."),
+            click.option(
+                "--previous",
+                type=click.Path(),
+                default=None,
+                help="An earlier release of the same records: groups that both show are looked at.",
+            ),
             external_option,
             click.option("--seed", type=int, default=0, show_default=True, help="The same seed, the same answer."),
             click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object."),
@@ -99,7 +105,38 @@ def read_table(given: dict[str, Any]) -> Table:
     return read(given.pop("file"), **{name: given.pop(name) for name in names})
 
 
-def recipe_writer(given: dict[str, Any]) -> Callable[[Release, str | None, dict[str, Any]], None]:
+def deliver(
+    release: Release,
+    output: str | None,
+    report: str | None,
+    *,
+    saving: dict[str, Any],
+    save_recipe: Callable[[Release], None],
+    external: bool,
+    as_json: bool,
+    show: Callable[[Any], None],
+    also: Mapping[str, Callable[[str], Any]] | None = None,
+) -> None:
+    """Write what was asked for and print the figures; `also`: other files to write, by their paths."""
+    if release.facts.get("stopped"):
+        click.echo("Stopped before its end; this is the best so far.", err=True)
+    if output is not None:
+        release.save(output, **saving)
+    save_recipe(release)
+    for path, write in (also or {}).items():
+        write(path)
+    if report is not None:
+        release.report(report, external)
+    if as_json:
+        print_json(release.facts)
+        return
+    show(release)
+    for target in (output, *(also or ()), report):
+        if target is not None:
+            click.echo(f"Written: {target}")
+
+
+def recipe_writer(given: dict[str, Any]) -> Callable[[Release], None]:
     """What writes a release's recipe where --save-recipe says, once its output is written; checked before any work."""
     path = given.pop("save_recipe")
     if path is not None:
@@ -107,12 +144,12 @@ def recipe_writer(given: dict[str, Any]) -> Callable[[Release, str | None, dict[
 
         check_recipe_place(path)
 
-    def write(release: Release, output: str | None, saving: dict[str, Any]) -> None:
+    def write(release: Release) -> None:
         if path is None or release.recipe is None:
             return
         if release.facts.get("stopped"):
-            click.echo("Warning: the run was stopped before its end; the recipe repeats it to its end.", err=True)
-        (release.recipe if output is None else release.recipe.with_output(output, **saving)).save(path)
+            click.echo("Warning: the recipe repeats the stopped run to its end.", err=True)
+        release.recipe.save(path)
         click.echo(f"Written: {path}", err=True)
 
     return write
@@ -123,12 +160,23 @@ def saving_options(given: dict[str, Any], output: str | None) -> dict[str, Any]:
     from shoal.errors import UsageError
     from shoal.gate.policy import check_policy
 
-    chosen = {name: given.pop(name) for name in ("shuffle", "policy")}
+    chosen = {name: given.pop(name) for name in ("shuffle", "policy", "previous")}
     for name, value in chosen.items():
         if value and output is None:
             raise UsageError(f"--{name} is about the file that is written: name one with -o, or leave it out")
     check_policy(chosen["policy"])
+    check_previous(chosen["previous"])
     return chosen
+
+
+def check_previous(path: str | None) -> None:
+    """An error now, before any work, if an earlier release that is named is not there."""
+    from pathlib import Path
+
+    from shoal.errors import InputError
+
+    if path is not None and not Path(path).is_file():
+        raise InputError(f"the earlier release {path} is no file: check its path, or leave out --previous")
 
 
 def print_json(facts: dict[str, Any]) -> None:
@@ -144,7 +192,7 @@ def _plain(value: Any) -> Any:
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Progress]:
-    """A bar on stderr, on a terminal only: stage, share done, best so far, time left."""
+    """A bar on stderr, on a terminal only: stage, share done, how much of how much, best so far, time left."""
     from shoal.evolve.progress import silent
 
     if not sys.stderr.isatty():
@@ -158,15 +206,22 @@ def progress_bar(label: str) -> Iterator[Progress]:
         TextColumn("{task.description}"),
         BarColumn(),
         TaskProgressColumn(),
+        TextColumn("{task.fields[count]}"),
         TextColumn("{task.fields[best]}"),
         TimeRemainingColumn(),
     )
     with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task(label, total=None, best="")
+        task = bars.add_task(label, total=None, best="", count="")
+        stage, last = label, 0.0
 
         def update(done: float, total: float, best: float | None = None, what: str = "") -> None:
+            nonlocal stage, last
+            if (what or stage) != stage or done < last:
+                bars.reset(task)  # the time left is that of the stage
+            stage, last = what or stage, done
             shown = "" if best is None else f"best {best:.4g}"
-            bars.update(task, description=what or label, completed=done, total=total, best=shown)
+            count = f"{done:,.0f} of {total:,.0f}" if float(total).is_integer() else ""
+            bars.update(task, description=stage, completed=done, total=total, best=shown, count=count)
 
         yield update
 

@@ -20,6 +20,8 @@ from shoal.cli.options import NAMES, csv_options, external_option, say_when_comp
 )
 @click.option("--weight", default=None, help="A column of weights, honoured in means and deviations.")
 @click.option("-o", "--output", type=click.Path(), required=True, help="Write the HTML page here.")
+@click.option("--shuffled", is_flag=True, help="The rows of RELEASE are in another order on purpose.")
+@click.option("--seed", type=int, default=None, help="The seed of the shuffle: rows can be compared again.")
 @external_option
 def command(
     original: str,
@@ -30,11 +32,14 @@ def command(
     weight: str | None,
     output: str,
     external: bool,
+    shuffled: bool,
+    seed: int | None,
     **reading: Any,
 ) -> None:
     """Write a page on RELEASE against ORIGINAL: what came in, what was lost, what risk is left.
 
-    The same records in the same order. Nothing is told of how the release was made.
+    The same records in the same order, unless --shuffled or --seed says otherwise. Nothing is told of how the release
+    was made.
     """
     from shoal.data.files import check_place
     from shoal.data.table import read
@@ -43,7 +48,7 @@ def command(
     say_when_compiling()
     check_place(output, original, release)
     before = read(original, quasi=quasi, identifiers=identifiers, confidential=confidential, weight=weight, **reading)
-    report_files(before, read(release, **reading), Path(output), external=external)
+    report_files(before, read(release, **reading), Path(output), external=external, shuffled=shuffled, seed=seed)
     click.echo(f"Written: {output}")
 
 

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shoal.cli.options import check_external, external_option, print_json, progress_bar, say_when_compiling
+from shoal.cli.options import (
+    check_external,
+    check_previous,
+    external_option,
+    print_json,
+    progress_bar,
+    say_when_compiling,
+)
 
 if TYPE_CHECKING:
     from shoal.recipe import Recipe
@@ -19,6 +26,7 @@ SHOWN_BY = {
     "microaggregate": ("tables", "print_release"),
     "group": ("group", "show"),
     "generalize": ("generalize", "show"),
+    "apply": ("generalize", "show"),
     "mask": ("mask", "show"),
 }
 
@@ -47,24 +55,31 @@ def command(
     from shoal.data.files import check_place, check_target
     from shoal.gate.policy import check_policy
     from shoal.protect.run import load_recipe, run
+    from shoal.recipe import naming_line
 
     say_when_compiling()
     check_external(external, report)
     asked = load_recipe(recipe)
-    if asked.output is not None:
-        check_policy(asked.output.policy)
+    source = Path(recipe)
     target = output or (asked.output.file if asked.output else None)
     inputs = [asked.input.file] if asked.input.file else []
+    if asked.output is not None:
+        with naming_line(source, ("output", "policy")):
+            check_policy(asked.output.policy)
+        with naming_line(source, ("output", "previous")):
+            check_previous(asked.output.previous)
     if target is not None:
-        check_target(target, recipe, *inputs)
+        with naming_line(None if output else source, ("output", "file")):
+            check_target(target, recipe, *inputs)
     if report is not None:
         check_place(report, recipe, *inputs)
     with progress_bar("running") as progress:
         release = run(recipe, changed_input=changed_input, threads=threads, progress=progress)
     facts: dict[str, Any] = dict(release.facts)
+    if facts.get("stopped"):
+        click.echo("Stopped before its end; this is the best so far.", err=True)
     if target is not None:
-        how = asked.output
-        release.save(target, shuffle=how is not None and how.shuffle, policy=None if how is None else how.policy)
+        release.save(target, **(asked.output.saving if asked.output else {}))
         facts |= _written(asked, target)
     if report is not None:
         release.report(report, external)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
 
-from shoal.cli.options import print_json, progress_bar, say_when_compiling
+from shoal.cli.options import NAMES, F, print_json, progress_bar, say_when_compiling
 
 
 class Numbers(click.ParamType):  # type: ignore[type-arg]
@@ -32,6 +33,16 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]
             )
 
 
+quasi_option = click.option("--quasi", type=NAMES, default="", help="Columns of a file; all by default.")
+
+
+def folder_option(default: str | None, about: str) -> Callable[[F], F]:
+    """Where a study writes."""
+    return click.option(
+        "-o", "--output", type=click.Path(file_okay=False), default=default, show_default=True, help=about
+    )
+
+
 @click.group("study")
 def command() -> None:
     """Study how a search behaves under its settings."""
@@ -40,7 +51,7 @@ def command() -> None:
 @command.command("sensitivity")
 @click.argument("data")
 @click.option("-k", type=int, default=3, show_default=True, help="The least number of records in a group.")
-@click.option("--quasi", default=None, help="Columns of a file, with commas between; all by default.")
+@quasi_option
 @click.option(
     "--grid", default="coarse", show_default=True, help="published (11 x 11 x 10, ten runs each), coarse or quick."
 )
@@ -53,17 +64,10 @@ def command() -> None:
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed, the same answer."
 )
 @click.option("--threads", type=click.IntRange(min=1), default=None, help="At most this many; all cores by default.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(file_okay=False),
-    default="sensitivity",
-    show_default=True,
-    help="The folder of the runs, the page and the JSON; a stopped study goes on from it.",
-)
+@folder_option("sensitivity", "The folder of the runs, the page and the JSON; a stopped study goes on from it.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as one JSON object.")
 def sensitivity(
-    data: str, k: int, quasi: str | None, output: str, as_json: bool, seed: int, threads: int | None, **given: Any
+    data: str, k: int, quasi: tuple[str, ...], output: str, as_json: bool, seed: int, threads: int | None, **given: Any
 ) -> None:
     """Run the genetic algorithm over a grid of its rates and population, and find their best ranges.
 
@@ -76,7 +80,7 @@ def sensitivity(
 
     say_when_compiling()
     grid = chosen_grid(**given)
-    values = values_of(data, quasi.split(",") if quasi else (), seed)
+    values = values_of(data, quasi, seed)
     folder = Path(output)
     try:
         with progress_bar("runs") as progress:
@@ -100,7 +104,7 @@ def sensitivity(
 @command.command("operators")
 @click.argument("data")
 @click.option("-k", "levels", type=Numbers(), default="5", show_default=True, help="One k or several.")
-@click.option("--quasi", default=None, help="Columns of a file, with commas between; all by default.")
+@quasi_option
 @click.option(
     "--convention",
     type=click.Choice(["thesis", "sound"]),
@@ -112,17 +116,10 @@ def sensitivity(
 @click.option("--population", type=click.IntRange(min=2), default=200, show_default=True, help="Of each run.")
 @click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Runs of each setting.")
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="At most this many.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(file_okay=False),
-    default="operators",
-    show_default=True,
-    help="The folder for the table and the page.",
-)
+@folder_option("operators", "The folder for the table and the page.")
 @click.option("--json", "as_json", is_flag=True, help="Print where the results are as one JSON object.")
 def operators(
-    data: str, levels: tuple[float, ...], quasi: str | None, output: str, as_json: bool, **given: Any
+    data: str, levels: tuple[float, ...], quasi: tuple[str, ...], output: str, as_json: bool, **given: Any
 ) -> None:
     """How GOMM's operators work on DATA (a file or a known set), alone and together: a table and plots."""
     from pathlib import Path
@@ -133,7 +130,7 @@ def operators(
     from shoal.study.sensitivity import values_of
 
     say_when_compiling()
-    values = values_of(data, quasi.split(",") if quasi else (), 0)
+    values = values_of(data, quasi, 0)
     with progress_bar("operators") as progress:
         tables = [study_operators(values, int(k), dataset=data, progress=progress, **given) for k in levels]
     table, page = write_operators(pl.concat(tables), Path(output))
@@ -147,7 +144,7 @@ def operators(
 @click.option("--alphas", type=Numbers(), default=None, help="Other values of alpha.")
 @click.option("--quick", is_flag=True, help="A smaller search at each alpha.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the made microfile.")
-@click.option("-o", "--output", type=click.Path(file_okay=False), default=None, help="Write a page and JSON here.")
+@folder_option(None, "Write a page and JSON here.")
 @click.option("--json", "as_json", is_flag=True, help="Print the tables as one JSON object.")
 def alpha(alphas: tuple[float, ...] | None, quick: bool, seed: int, output: str | None, as_json: bool) -> None:
     """How alpha of the tau test changes the outliers found and the feasible solutions of a made microfile."""

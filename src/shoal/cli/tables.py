@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as Grid
 
@@ -16,8 +17,36 @@ if TYPE_CHECKING:
     from shoal.release import Release
 
 
+PIPE = 110  # columns of a pipe or a log file
+LONG = 40  # characters from which on a cell is a text, whatever its column
+WORD = 24  # a longer word may be broken
+
+
 def print_table(title: str, headers: Sequence[str], rows: Sequence[Sequence[Any]], left: int = 1) -> None:
-    """A table whose first `left` columns are text and whose others are figures."""
+    """A table whose first `left` columns are text and whose others are figures; no figure is ever cut.
+
+    One that is too wide for the terminal is turned if it has few rows, and else told in parts.
+    """
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=PIPE)
+    cells = [[figure(cell) for cell in row] for row in rows]
+    for narrow in (False, True):
+        widths = _widths(headers, cells, left, console.width, narrow)
+        if widths is not None:
+            console.print(_grid(title, headers, cells, left, widths))
+            return
+    if left == 1 and len(headers) > 2 * (len(rows) + 1):
+        headers, *cells = [list(line) for line in zip(headers, *cells, strict=True)]
+    for part, chosen in enumerate(_parts(headers, cells, left, console.width)):
+        heads, shown = _of_columns(headers, cells, chosen)
+        widths = _widths(heads, shown, left, console.width, True)
+        console.print(_grid(f"{title}{' (continued)' if part else ''}", heads, shown, left, widths))
+
+
+def _grid(
+    title: str, headers: Sequence[str], cells: Sequence[Sequence[str]], left: int, widths: Sequence[int] | None
+) -> Grid:
     grid = Grid(
         title=title,
         title_justify="left",
@@ -26,15 +55,55 @@ def print_table(title: str, headers: Sequence[str], rows: Sequence[Sequence[Any]
         pad_edge=False,
         show_header=any(headers),
     )
-    for i, header in enumerate(headers):
-        grid.add_column(header, no_wrap=i >= left, justify="left" if i < left else "right", overflow="fold")
-    for row in rows:
-        grid.add_row(*(figure(cell) for cell in row))
-    # A pipe or a log file gets a fixed width, so that figures are never cut.
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=110)
-    console.print(grid)
+    for j, header in enumerate(headers):
+        text = j < left or any(cell_len(row[j]) > LONG for row in cells)
+        width = None if widths is None else widths[j]
+        grid.add_column(header, justify="left" if text else "right", overflow="fold", width=width)
+    for row in cells:
+        grid.add_row(*row)
+    return grid
+
+
+def _widths(
+    headers: Sequence[str], cells: Sequence[Sequence[str]], left: int, room: int, narrow: bool
+) -> list[int] | None:
+    """The columns' widths within the room, or None. Texts may take several lines, and headers if `narrow`."""
+    widths, least = [], []
+    for j, header in enumerate(headers):
+        column = [row[j] for row in cells]
+        text = j < left or any(cell_len(cell) > LONG for cell in column)
+        whole = max((cell_len(line) for cell in [header, *column] for line in cell.split("\n")), default=0)
+        words = max((cell_len(word) for cell in [header, *column] for word in cell.split()), default=0)
+        inside = max(map(cell_len, column), default=0)
+        kept = max([inside, *map(cell_len, header.split())]) if narrow else whole
+        widths.append(whole)
+        least.append(max(1, min(words, WORD) if text else kept))
+    room -= 3 * len(headers) - 1  # what stands between the columns
+    if sum(least) > room:
+        return None
+    while sum(widths) > room:  # the widest gives first
+        j = max((j for j in range(len(widths)) if widths[j] > least[j]), key=widths.__getitem__)
+        widths[j] -= 1
+    return widths
+
+
+def _parts(headers: Sequence[str], cells: Sequence[Sequence[str]], left: int, room: int) -> Iterator[list[int]]:
+    """The columns in parts that fit, the first `left` in each of them."""
+    first = list(range(left))
+    chosen = first
+    for j in range(left, len(headers)):
+        more = [*chosen, j]
+        if len(chosen) > left and _widths(*_of_columns(headers, cells, more), left, room, True) is None:
+            yield chosen
+            more = [*first, j]
+        chosen = more
+    yield chosen
+
+
+def _of_columns(
+    headers: Sequence[str], cells: Sequence[Sequence[str]], chosen: Sequence[int]
+) -> tuple[list[str], list[list[str]]]:
+    return [headers[j] for j in chosen], [[row[j] for j in chosen] for row in cells]
 
 
 def print_release(release: Release) -> None:

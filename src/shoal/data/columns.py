@@ -57,6 +57,7 @@ def coded(table: Table, name: str) -> Coded:
 def without_missing(table: Table, columns: Sequence[str], policy: str) -> Table:
     """The table without rows that miss a value in the columns (drop), or an error if there are such rows."""
     absent = np.zeros(table.rows, dtype=bool)
+    gaps = []
     for name in columns:
         found = coded(table, name)
         if found.values and found.values[-1] is None:
@@ -67,10 +68,14 @@ def without_missing(table: Table, columns: Sequence[str], policy: str) -> Table:
                     f"{int(here.argmax()) + 1}: take missing=category to make them a group of their own, or drop"
                 )
             absent |= here
+            gaps.append(name)
     if not absent.any():
         return table
     if absent.all():
-        raise InputError(f"every row has a missing value in {', '.join(columns)}: dropping them leaves nothing")
+        raise InputError(
+            f"every row has a missing value in {', '.join(gaps)}: dropping them leaves nothing. Leave out the "
+            "column that misses most, or make missing values a group of their own (--missing category)"
+        )
     kept = ~absent
     frame = nw.from_native(table.frame, eager_only=True).filter(kept.tolist()).to_native()
     source = None if table.source is None else table.source.take(kept)

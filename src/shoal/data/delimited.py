@@ -34,7 +34,7 @@ def read(path: Path, *, delimiter: str | None, encoding: str | None, decimal: st
     raw, encoding = _decoded(_bytes(path), encoding, path)
     raw, newline = _lines(raw)
     if not raw.strip():
-        raise InputError(f"the file {path} is empty")
+        raise InputError(f"the file {path} is empty: a line of column names and a line a record are needed")
     delimiter = _delimiter(raw, path) if delimiter is None else _named(delimiter)
     if decimal not in (None, ".", ","):
         raise UsageError(f"decimal must be '.' or ',', not {decimal!r}")

@@ -69,7 +69,7 @@ def read_file(
     if encoding is not None and form.family == "columns":
         raise UsageError(f"encoding={encoding!r} is not used for {path.suffix} files: leave it out")
     if path.stat().st_size == 0:
-        raise InputError(f"the file {path} is empty")
+        raise InputError(f"the file {path} is empty: a line of column names and a line a record are needed")
     if form.family == "text":
         source = delimited.read(path, delimiter=delimiter, encoding=encoding, decimal=decimal)
     elif form.family == "labelled":
@@ -77,7 +77,10 @@ def read_file(
     else:
         source = FileSource(path, form.name, _without_index(_read_columns(path, form), path))
     if source.frame.height == 0:
-        raise InputError(f"the file {path} has no rows, only the columns {', '.join(source.frame.columns)}")
+        raise InputError(
+            f"the file {path} has no rows, only the columns {', '.join(source.frame.columns)}: a line a record is "
+            "needed"
+        )
     given = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal}
     asked = {option: value for option, value in given.items() if value is not None}
     return source.frame, replace(source, sha256=checksum(path), asked=asked)

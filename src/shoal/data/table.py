@@ -277,6 +277,8 @@ class Table:
     def _missing_message(self, name: str, found: Cells, chosen: Sequence[str]) -> str:
         first = int(np.flatnonzero(found.missing)[0])
         here = int(found.missing.sum())
+        if here == self.rows:
+            return f"the column {name!r} has no values at all: leave it out of the columns to protect"
         every = np.zeros(self.rows, dtype=bool)
         others = []
         for column in chosen:
@@ -323,7 +325,10 @@ class Table:
     def _dropped(self, gaps: Mapping[str, Cells]) -> Table:
         kept = ~np.any([f.missing for f in gaps.values()], axis=0)
         if not kept.any():
-            raise InputError(f"every row has a missing value in {', '.join(gaps)}: dropping them leaves nothing")
+            raise InputError(
+                f"every row has a missing value in {', '.join(gaps)}: dropping them leaves nothing. Leave out the "
+                "column that misses most, or fill in medians (--missing median)"
+            )
         lost = self.rows - int(kept.sum())
         _warn(f"{_count(lost, 'row')} of {self.rows} left out for missing values in {', '.join(gaps)}")
         return Table(

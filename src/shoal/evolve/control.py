@@ -36,16 +36,18 @@ class Control:
         self.stopped = False
         self._unit = unit  # what a loss is multiplied by before it is shown
         self._progress = progress or silent
+        self._stage = ""
         self._deadline = None if seconds is None else time.monotonic() + seconds
         self._lock = threading.Lock()
 
     def advance(self, work: float, best: float | None = None, what: str = "") -> bool:
-        """Note that work was done; says whether to go on."""
+        """Note that work was done, in the stage told last if none is; says whether to go on."""
         with self._lock:
             self.done += work
+            self._stage = what or self._stage
             if best is not None and (self.best is None or best * self._unit < self.best):
                 self.best = best * self._unit
-            self._progress(min(self.done, self.total), self.total, self.best, what)
+            self._progress(min(self.done, self.total), self.total, self.best, self._stage)
             if self._deadline is not None and time.monotonic() > self._deadline:
                 self.stopped = True
         return not self.stopped

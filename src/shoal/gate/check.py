@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from shoal.data.roles import Roles, names
@@ -22,7 +21,7 @@ from shoal.gate.asked import Asked, read_diversity
 from shoal.gate.case import Case
 from shoal.gate.cells import comparable, sorted_rows
 from shoal.gate.findings import Finding, Findings
-from shoal.gate.order import shuffled_order
+from shoal.gate.order import follows, shuffled_order
 from shoal.gate.policy import policy_named
 from shoal.gate.reading import Written, frame_of, read_written
 
@@ -153,16 +152,9 @@ def _moved(case: Case) -> bool:
     """Whether rows may have changed places: an untouched column differs, or groups do not hold their members."""
     if case.untouched:
         return any(cells.any() for cells in case.changed_cells.values())
-    return members.misplaced(case) > 0 or (case.policy.order == "shuffled" and not _follows(case))
-
-
-def _follows(case: Case) -> bool:
-    """Whether released numbers go with the original ones row by row."""
-    for before, after in case.aggregated.values():
-        present = ~(np.isnan(before) | np.isnan(after))
-        if present.sum() > 2 and before[present].std() > 0 and after[present].std() > 0:
-            return bool(np.corrcoef(before[present], after[present])[0, 1] > 0.2)
-    return True
+    return members.misplaced(case) > 0 or (
+        case.policy.order == "shuffled" and not follows(case.before, case.after, case.quasi)
+    )
 
 
 def _told(case: Case) -> bool:

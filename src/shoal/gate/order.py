@@ -1,19 +1,24 @@
 """The order of shuffled rows: drawn from the seed and from the original values, so that a known seed is not enough.
 
 The same seed and the same original give the same order. Whoever has both can put the rows back: the seed is kept
-secret, as the original is.
+secret, as the original is. What compares rows asks here first whether they stand side by side.
 """
 
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shoal.gate.cells import comparable
+from shoal.data.frames import wrap
+from shoal.data.table import Table
+from shoal.errors import InputError, ShoalWarning, UsageError
+from shoal.gate.cells import comparable, differing, is_number, numbers, sorted_rows
+from shoal.gate.reading import frame_of
 
 
 def shuffled_order(seed: int, original: pl.DataFrame, columns: Sequence[str]) -> NDArray[np.int64]:
@@ -28,3 +33,75 @@ def shuffled_order(seed: int, original: pl.DataFrame, columns: Sequence[str]) ->
             digest.update("\x1f".join(column.cast(pl.String, strict=False).fill_null("").to_list()).encode())
     key = int.from_bytes(digest.digest(), "big")
     return np.random.Generator(np.random.Philox(key=key % 2**128)).permutation(original.height)
+
+
+WAYS = "give the seed of the shuffle to have them compared (--seed), or say only that they are shuffled (--shuffled)"
+
+
+def side_by_side(
+    before: Table,
+    after: Table,
+    columns: Sequence[str],
+    *,
+    shuffled: bool = False,
+    seed: int | None = None,
+    ways: str = WAYS,
+) -> Table | None:
+    """The protected table with its rows beside the original's; None for a shuffled one whose seed is not given.
+
+    columns: those that were protected. Rows in another order that nobody spoke of are an error, as is a wrong seed;
+    ways: what a message proposes.
+    """
+    if shuffled and seed is None:
+        return None
+    old, new = frame_of(before.frame), frame_of(after.frame)
+    left_out = {*columns, *before.roles.identifiers}
+    untouched = [
+        name
+        for name in old.columns
+        if name not in left_out and name in new.columns and sorted_rows(old, [name]).equals(sorted_rows(new, [name]))
+    ]
+    if seed is not None:
+        back = np.argsort(shuffled_order(seed, old, columns))
+        new = new[back]
+        if _first_difference(old, new, untouched) is not None:
+            raise UsageError(
+                f"the seed {seed} does not bring the rows of the release beside those of the original: give the seed "
+                "of the run that shuffled them, and the columns that it protected"
+            )
+        return Table(wrap(after.frame)[back.tolist()].to_native(), after.roles, after.source)
+    found = _first_difference(old, new, untouched)
+    if found is not None and sorted_rows(old, untouched).equals(sorted_rows(new, untouched)):
+        name, row = found
+        raise InputError(
+            f"the rows of the release are those of the original in another order (first in {name!r}, row {row}), and "
+            f"figures that compare rows would be wrong: {ways}"
+        )
+    if not untouched and not follows(old, new, columns):
+        warnings.warn(
+            f"the rows of the release do not seem to be in the original's order, and no column tells: if so, {ways}",
+            ShoalWarning,
+            stacklevel=3,
+        )
+    return after
+
+
+def _first_difference(before: pl.DataFrame, after: pl.DataFrame, columns: Sequence[str]) -> tuple[str, int] | None:
+    """The first column that differs in a row, and the row, counted from 1."""
+    for name in columns:
+        cells = differing(before[name], after[name])
+        if cells.any():
+            return name, int(cells.argmax()) + 1
+    return None
+
+
+def follows(before: pl.DataFrame, after: pl.DataFrame, columns: Sequence[str]) -> bool:
+    """Whether protected numbers go with the original ones row by row; true where there are none to tell."""
+    for name in columns:
+        if not (is_number(before[name]) and is_number(after[name])):
+            continue
+        old, new = numbers(before[name]), numbers(after[name])
+        present = ~(np.isnan(old) | np.isnan(new))
+        if present.sum() > 2 and old[present].std() > 0 and new[present].std() > 0:
+            return bool(np.corrcoef(old[present], new[present])[0, 1] > 0.2)
+    return True

@@ -43,7 +43,8 @@ def save_checked(
         order = shuffled_order(seed, before, asked.changed)
         before, after = before[order], after[order]
         source = None if source is None else source.take(order)
-        earlier = None if earlier is None else replace(earlier, frame=earlier.frame[order])
+        if earlier is not None and earlier.frame.height == len(order):
+            earlier = replace(earlier, frame=earlier.frame[order])
     found: list[Findings] = []
 
     def gate(temporary: Path) -> None:

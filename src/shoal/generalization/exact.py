@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import UsageError
 from shoal.evolve.progress import Progress, silent
+from shoal.evolve.stopping import stoppable
 from shoal.generalization.cuts import Bits, labels_of_bits
 from shoal.generalization.evaluate import Problem, without_empty
 from shoal.generalization.front import Front, front_of, points_of
@@ -33,14 +34,18 @@ def exact(problem: Problem, *, seed: int = 0, limit: int = 300_000, progress: Pr
         raise UsageError(
             "exact cuts domains in a given order: take order alphabetical, frequency or taxonomy, or method search"
         )
-    first = search(problem, seed=seed, effort="quick")
+    first = search(problem, seed=seed, effort="quick", progress=progress)
     small, whole = without_empty(problem)
     tree = _Tree(small, first.best.achievement, limit, progress)
-    proved = tree.explore()
+    proved = False
+    with stoppable() as stop:
+        if "stopped" in first.facts:
+            raise KeyboardInterrupt
+        proved = tree.explore()
     found = list(first.points)
     if tree.best is not None:
         found += points_of(problem, whole(labels_of_bits(tree.best, small.sizes))[None])
-    return front_of(found, first.evaluations + tree.evaluations, optimal=proved)
+    return front_of(found, first.evaluations + tree.evaluations, optimal=proved, **stop.facts)
 
 
 @dataclass
@@ -73,7 +78,7 @@ class _Tree:
             with_it = cuts.copy()
             with_it[branch] = 1
             stack.append((with_it, rest))
-            self.progress(self.evaluations, self.limit, None, "branch and bound")
+            self.progress(min(self.evaluations, self.limit), self.limit, self.achievement, "branch and bound")
         return True
 
     def _possible(self, cuts: Bits, open_cuts: Ints) -> Ints:
@@ -87,7 +92,8 @@ class _Tree:
         kept = costs.suppressed == 0
         for i in np.flatnonzero(kept):
             if costs.achievement[i] < self.achievement - 1e-12:
-                self.best, self.achievement = trial[i].copy(), float(costs.achievement[i])
+                better, least = trial[i].copy(), float(costs.achievement[i])
+                self.best, self.achievement = better, least
         return np.asarray(open_cuts[kept])
 
     def _can_improve(self, cuts: Bits, full: Bits) -> bool:

@@ -7,6 +7,8 @@ contains it; a name never seen before is an error, and so is a number outside ev
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Mapping as Dict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,7 +85,7 @@ class Mapping:
     columns: tuple[ColumnMapping, ...]
 
     def save(self, path: Path) -> None:
-        """Write it as JSON."""
+        """Write it as JSON, which `read_mapping` reads."""
         path.write_text(json.dumps(self.as_dict(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
     def as_dict(self) -> dict[str, Any]:
@@ -103,16 +105,23 @@ def mapping_of(domains: Sequence[Domain], labels: NDArray[np.int64], k: int) -> 
     return Mapping(k, tuple(_column(domain, labels[j]) for j, domain in enumerate(domains)))
 
 
-def read_mapping(path: Path) -> Mapping:
-    """A mapping from its JSON file."""
+def read_mapping(given: str | os.PathLike[str] | Dict[str, Any]) -> Mapping:
+    """A mapping from its JSON file, or from what such a file holds."""
+    if isinstance(given, Dict):
+        return _mapping(given, "the mapping")
+    path = Path(given)
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"the mapping {str(path)!r} cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise InputError(f"the mapping {str(path)!r} is no valid JSON: {error}") from error
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise InputError(f"{str(path)!r} is no mapping: its 'format' must be {FORMAT!r}")
+    return _mapping(found, f"the mapping {str(path)!r}")
+
+
+def _mapping(found: Any, name: str) -> Mapping:
+    if not isinstance(found, Dict) or found.get("format") != FORMAT:
+        raise InputError(f"{name} is none that shoal generalize --mapping wrote: its 'format' must be {FORMAT!r}")
     try:
         columns = tuple(
             ColumnMapping(
@@ -124,7 +133,7 @@ def read_mapping(path: Path) -> Mapping:
         )
         return Mapping(int(found["k"]), columns)
     except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"the mapping {str(path)!r} is damaged: {error}") from error
+        raise InputError(f"{name} is damaged: {error}") from error
 
 
 def _column(domain: Domain, labels: NDArray[np.int64]) -> ColumnMapping:

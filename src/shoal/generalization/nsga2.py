@@ -15,12 +15,14 @@ t is asked for, the rows beyond what is allowed).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.evolve.nsga2 import Ranked, ranked, survivors
 from shoal.evolve.progress import Progress, silent
+from shoal.evolve.stopping import stoppable
 from shoal.generalization.cuts import Bits, labels_of_bits
 from shoal.generalization.evaluate import Problem
 from shoal.generalization.front import Front, Point, front_of, points_of
@@ -48,23 +50,23 @@ def nsga2(problem: Problem, *, seed: int = 0, settings: Settings | None = None, 
     values = seen.objectives(bits)
     order = _distinct_first(values)
     used = use.population
-    while used + use.population <= use.evaluations:
-        parents = _tournament(rng, values, order, use.population)
-        children = _offspring(rng, bits[parents], use)
-        bits = np.concatenate([bits, children])
-        values = np.concatenate([values, seen.objectives(children)])
-        order = _distinct_first(values)
-        kept = survivors(order, use.population)
-        bits, values = bits[kept], values[kept]
-        order = Ranked(order.rank[kept], order.distance[kept])
-        used += use.population
-        if used % (20 * use.population) == 0:
-            allowed = values[:, 1] <= 0
-            progress(used, use.evaluations, float(values[allowed, 0].min()) if allowed.any() else None, "NSGA-II")
+    with stoppable() as stop:
+        while used + use.population <= use.evaluations:
+            parents = _tournament(rng, values, order, use.population)
+            children = _offspring(rng, bits[parents], use)
+            both = np.concatenate([bits, children]), np.concatenate([values, seen.objectives(children)])
+            ranks = _distinct_first(both[1])
+            kept = survivors(ranks, use.population)
+            left = Ranked(ranks.rank[kept], ranks.distance[kept])
+            bits, values, order, used = both[0][kept], both[1][kept], left, used + use.population
+            if used % (20 * use.population) == 0:
+                allowed = values[:, 1] <= 0
+                progress(used, use.evaluations, float(values[allowed, 0].min()) if allowed.any() else None, "NSGA-II")
     unique = len(np.unique(values, axis=0))
     merged = np.zeros_like(bits[:1])  # everything in one group: allowed whenever anything is
     found = points_of(problem, labels_of_bits(np.concatenate([bits[order.rank == 0], merged]), problem.sizes))
-    return front_of(_or_all(found, problem, bits), used, unique_solutions=unique, population=use.population)
+    facts: dict[str, Any] = {"unique_solutions": unique, "population": use.population, **stop.facts}
+    return front_of(_or_all(found, problem, bits), used, **facts)
 
 
 def _distinct_first(values: Floats) -> Ranked:

@@ -9,6 +9,7 @@ Values that no row has are left out of the search.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import UsageError
 from shoal.evolve.progress import Progress, silent
+from shoal.evolve.stopping import stoppable
 from shoal.generalization.cuts import canonical
 from shoal.generalization.evaluate import Problem, without_empty
 from shoal.generalization.front import Front, Point, front_of, points_of
@@ -56,20 +58,25 @@ def search(problem: Problem, *, seed: int = 0, effort: str = "standard", progres
         raise UsageError(f"effort must be one of {', '.join(EFFORTS)}, not {effort!r}")
     small, whole = without_empty(problem)
     budget = budget_of(small, effort)
-    first = nsga2(small, seed=seed, settings=Settings(evaluations=budget.evaluations))
+    first = nsga2(small, seed=seed, settings=Settings(evaluations=budget.evaluations), progress=progress)
     table = _Annealing(small)
     found, best = list(first.points), first.best
     seeds = np.random.SeedSequence([seed, 6]).generate_state(budget.rounds + len(LADDER), np.uint64).tolist()
-    for turn, (gentle, in_order) in enumerate(_turns(budget.rounds, any(problem.free))):
-        start = best.labels if gentle else np.zeros_like(best.labels)
-        point = table.round(start, problem.k, budget.work, WARM if gentle else HOT, seeds[turn], in_order)
-        found.append(point)
-        best = min(best, point, key=_rank)
-        progress(turn + 1, budget.rounds + 2, best.nwp, "annealing")
-    found += _ladder(table, best, budget, seeds[budget.rounds :])
-    progress(budget.rounds + 2, budget.rounds + 2, best.nwp, "higher k")
+    turns = _turns(budget.rounds, any(problem.free))
+    with stoppable() as stop:
+        if "stopped" in first.facts:
+            raise KeyboardInterrupt
+        for turn, (gentle, in_order) in enumerate(turns):
+            progress(turn, budget.rounds, best.achievement, "rounds of annealing")
+            start = best.labels if gentle else np.zeros_like(best.labels)
+            point = table.round(start, problem.k, budget.work, WARM if gentle else HOT, seeds[turn], in_order)
+            found.append(point)
+            best = min(best, point, key=_rank)
+        progress(budget.rounds, budget.rounds, best.achievement, "rounds of annealing")
+        for point in _ladder(table, best, budget, seeds[budget.rounds :], progress):
+            found.append(point)
     found = [replace(point, labels=canonical(whole(point.labels), problem.sizes)) for point in found]
-    return front_of(found, first.evaluations + table.steps, rounds=budget.rounds)
+    return front_of(found, first.evaluations + table.steps, rounds=budget.rounds, **stop.facts)
 
 
 def _turns(rounds: int, free: bool) -> list[tuple[bool, bool]]:
@@ -87,18 +94,18 @@ def _rank(point: Point) -> tuple[float, float]:
     return point.achievement, point.deviation
 
 
-def _ladder(table: _Annealing, start: Point, budget: Budget, seeds: list[int]) -> list[Point]:
+def _ladder(table: _Annealing, start: Point, budget: Budget, seeds: list[int], progress: Progress) -> Iterator[Point]:
     """Points for higher and higher k, each found from the one before."""
-    found: list[Point] = []
     labels = start.labels
-    for factor, seed in zip(LADDER, seeds, strict=True):
+    for step, (factor, seed) in enumerate(zip(LADDER, seeds, strict=True)):
         k = int(np.ceil(factor * start.k))
         if k > table.problem.n // 2:
             break
+        progress(step, len(LADDER), start.achievement, "higher k")
         point = table.round(labels, k, budget.work / 8, HOT, seed)
-        found.append(point)
+        yield point
         labels = point.labels
-    return found
+    progress(len(LADDER), len(LADDER), start.achievement, "higher k")
 
 
 class _Annealing:

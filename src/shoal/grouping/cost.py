@@ -16,7 +16,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +26,7 @@ from shoal.grouping.grouping import Grouping, columns_of
 from shoal.kernels.distance import EUCLIDEAN, L1
 from shoal.kernels.grouping import INTERVALS, count_links, fill_distances, group_figures
 from shoal.kernels.mdav_by_sweep import groups_by_sweep
+from shoal.measure.convention import CONVENTIONS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -36,23 +36,6 @@ SAMPLED_ABOVE = 2000
 SAMPLE = 1000
 MEMORY = 512 * 2**20
 CHUNK = 64 * 2**20  # bytes of the distances that are looked at together
-
-
-@dataclass(frozen=True)
-class Convention:
-    """How the cost is read: the thesis's way, or the sound way."""
-
-    name: str
-    scaling: str
-    thesis_mdav: bool  # L1, and a last group that may be smaller than k; rather than Euclidean, and none
-    relative: bool  # intervals around the protected value, rather than parts of the column's deviation
-    strict: bool  # a tie is no link, rather than 1/m of one
-
-
-CONVENTIONS = {
-    "sound": Convention("sound", "standard", thesis_mdav=False, relative=False, strict=False),
-    "thesis": Convention("thesis", "minmax", thesis_mdav=True, relative=True, strict=True),
-}
 
 
 class Evaluation(NamedTuple):

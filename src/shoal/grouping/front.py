@@ -27,13 +27,10 @@ def front(
     starts: Sequence[Grouping] = (),
     progress: Progress = silent,
 ) -> list[Choice]:
-    """The non-dominated groupings, by rising loss; the budget is shared by the balances.
-
-    Without a budget, or after Ctrl-C, those of what is known.
-    """
+    """The non-dominated groupings, by rising loss; the budget is shared by the balances."""
     kept, share = cost.balance, evaluations // len(BALANCES)
     ends: list[Grouping] = [together(cost.d), apart(cost.d), *starts]
-    for number, balance in enumerate(BALANCES if evaluations else ()):
+    for number, balance in enumerate(BALANCES):
         cost.balance = balance
         limit = None if seconds is None else seconds / len(BALANCES)
         found = memetic(
@@ -47,8 +44,6 @@ def front(
             ),
         )
         ends.append(found.best)
-        if found.stopped and seconds is None:
-            break
     cost.balance = kept
     return non_dominated(cost.known.items())
 

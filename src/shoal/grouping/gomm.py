@@ -52,7 +52,6 @@ class GommResult:
     generations: int
     births: int
     dropped: Mapping[str, int]  # operator -> the generation after which it was not run
-    stopped: bool = False  # by Ctrl-C
 
     @property
     def best(self) -> Grouping:
@@ -67,7 +66,7 @@ def gomm(
     monitor: Monitor | None = None,
     progress: Callable[[int, float], None] = lambda generation, best: None,
 ) -> GommResult:
-    """Run the algorithm; `progress` hears of every generation. Ctrl-C ends it with what it has."""
+    """Run the algorithm; `progress` hears of every generation."""
     settings = settings or GommSettings()
     rng = random.Random(seed)
     running = {name: count for name, count in settings.times.items() if count}
@@ -79,26 +78,22 @@ def gomm(
     births, generation = len(population), 0
     if monitor is not None:
         monitor.generation(0, population, population)
-    stopped = False
-    try:
-        while generation < settings.generations and running:
-            progress(generation, population[0].cost.fitness)
-            children = _offspring(population, running, generation + 1, rng)
-            births += len(children)
-            _price(cost, children, math.inf if monitor is not None else population[-1].cost.fitness)
-            generation += 1
-            before = _mean(population)
-            population = _survivors(population, children, settings.population, generation)
-            if monitor is not None:
-                monitor.generation(generation, population, children)
-            if settings.dynamic:
-                _drop_idle(running, vain, dropped, children, generation)
-            if settings.stop_when_still and _mean(population) == before:
-                break
+    while generation < settings.generations and running:
         progress(generation, population[0].cost.fitness)
-    except KeyboardInterrupt:
-        stopped = True
-    return GommResult([(b.grouping, b.cost) for b in population], generation, births, dropped, stopped)
+        generation += 1
+        children = _offspring(population, running, generation, rng)
+        births += len(children)
+        _price(cost, children, math.inf if monitor is not None else population[-1].cost.fitness)
+        before = _mean(population)
+        population = _survivors(population, children, settings.population, generation)
+        if monitor is not None:
+            monitor.generation(generation, population, children)
+        if settings.dynamic:
+            _drop_idle(running, vain, dropped, children, generation)
+        if settings.stop_when_still and _mean(population) == before:
+            break
+    progress(generation, population[0].cost.fitness)
+    return GommResult([(b.grouping, b.cost) for b in population], generation, births, dropped)
 
 
 def _price(cost: GroupingCost, newborn: Sequence[Birth], limit: float = math.inf) -> None:

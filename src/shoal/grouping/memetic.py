@@ -35,7 +35,7 @@ ENOUGH = 20  # evaluations for each grouping that there is: few columns need no 
 
 @dataclass(frozen=True)
 class MemeticResult:
-    """The best grouping, how many annealings there were, and whether Ctrl-C or the cap ended them."""
+    """The best grouping, how many annealings there were, and whether the cap of seconds ended them."""
 
     best: Grouping
     evaluation: Evaluation
@@ -56,10 +56,7 @@ def memetic(
     search = _Search(cost, evaluations, seconds, random.Random(seed), progress)
     for start in (together(cost.d), *starts):
         search.price(start)
-    try:
-        search.run(list(starts))
-    except KeyboardInterrupt:
-        search.stopped = True
+    search.run(list(starts))
     return MemeticResult(search.best, cost.evaluate(search.best), search.rounds, search.stopped)
 
 

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from shoal.errors import PromiseError
 from shoal.evolve.progress import Progress, silent
+from shoal.evolve.stopping import stoppable
 from shoal.masking.bound import masked_bound
 from shoal.masking.flow import Flow, Network
 from shoal.masking.targets import search_targets
@@ -29,10 +30,16 @@ def mask_by_flow(
     """
     network = network or Network(task)
     search = search_targets(network, budget, progress)
-    bound = masked_bound(search, steps, progress)
+    bound = None
+    with stoppable() as stop:
+        if search.stopped:
+            raise KeyboardInterrupt
+        search.progress = silent  # from here on it is the bound that is told
+        bound = masked_bound(search, steps, progress)
     found = sorted(search.found.values(), key=lambda flow: (flow.metric, flow.counts.tolist()))
     solutions = [network.solution(flow) for flow in found]
-    return Answer([s for s in solutions if s.feasible], candidates=len(search.cuts.base), bound=bound)
+    feasible = [s for s in solutions if s.feasible]
+    return Answer(feasible, candidates=len(search.cuts.base), bound=bound, stopped=stop.asked)
 
 
 def flow_seeds(task: Task, network: Network, budget: int = 100) -> list[Solution]:
@@ -41,6 +48,8 @@ def flow_seeds(task: Task, network: Network, budget: int = 100) -> list[Solution
     for wanted in sorted({task.limits.compatibility, 0.9, 0.99}):
         stricter = replace(task, limits=replace(task.limits, compatibility=max(wanted, task.limits.compatibility)))
         search = search_targets(network.for_task(stricter), budget)
+        if search.stopped:
+            raise KeyboardInterrupt
         best = sorted(search.found.values(), key=lambda flow: (flow.metric, flow.counts.tolist()))[:10]
         found |= {flow.counts.tobytes(): flow for flow in best}
     return [network.solution(flow) for flow in found.values()]

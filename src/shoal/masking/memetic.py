@@ -9,7 +9,7 @@ and flow solutions among the first individuals.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import UsageError
 from shoal.evolve.progress import Progress, silent
+from shoal.evolve.stopping import stoppable
 from shoal.kernels import masking as kernels
 from shoal.kernels import swap_memetic
 from shoal.masking.flow import Network
@@ -79,13 +80,20 @@ def mask_by_evolution(
     solutions: dict[tuple[bytes, float], Solution] = {}
     candidates, traces = 0, []
     with ThreadPoolExecutor(max(1, threads)) as pool:
-        for done, (found, trace) in enumerate(pool.map(ground.run, numbers)):
-            candidates += len(found)
-            traces.append(trace)
-            for solution in found:
-                solutions.setdefault((solution.counts.tobytes(), round(solution.metric, 9)), solution)
-            best = min((s.metric for s in solutions.values() if s.feasible), default=None)
-            progress(done + 1, settings.runs, best, "runs")
+        runs = [pool.submit(ground.run, number) for number in numbers]
+        progress(0, settings.runs, None, "runs")
+        with stoppable() as stop:
+            for done in range(settings.runs):
+                wait(runs[: done + 1])
+                reached = [s.metric for run in runs[: done + 1] for s in run.result()[0] if s.feasible]
+                progress(done + 1, settings.runs, min(reached, default=None), "runs")
+        if stop.asked:  # what is under way is done to its end, the rest is not begun
+            pool.shutdown(cancel_futures=True)
+    for found, trace in (run.result() for run in runs if not run.cancelled()):
+        candidates += len(found)
+        traces.append(trace)
+        for solution in found:
+            solutions.setdefault((solution.counts.tobytes(), round(solution.metric, 9)), solution)
     ranked = sorted(solutions.values(), key=_rank)
     feasible = [s for s in ranked if s.feasible]
     return Answer(
@@ -93,6 +101,7 @@ def mask_by_evolution(
         candidates=candidates,
         fittest=max(ranked, key=lambda s: s.facts["fitness"]),
         traces=traces,
+        stopped=stop.asked,
     )
 
 

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.evolve.progress import Progress, silent
+from shoal.evolve.stopping import stoppable
 from shoal.masking.flow import Flow, Network
 from shoal.masking.outliers import critical_taus
 from shoal.masking.task import Task
@@ -75,6 +76,15 @@ class Search:
     cuts: Cuts = field(default_factory=Cuts)
     found: dict[bytes, Flow] = field(default_factory=dict)
     best: Flow | None = None
+    progress: Progress = silent
+    stopped: bool = False
+
+    def __post_init__(self) -> None:
+        self.whole = self.budget
+
+    def tell(self, done: int) -> None:
+        """How many flows of the budget were solved, and the best so far."""
+        self.progress(done, self.whole, self.best.metric if self.best else None, "flows over targets")
 
     @property
     def task(self) -> Task:
@@ -88,6 +98,8 @@ class Search:
 
     def solve(self, low: Ints, high: Ints, start: Flow | None = None) -> Flow | None:
         """Solve a flow, keep its cut, and keep it if it is feasible."""
+        if self.budget > 0:
+            self.tell(self.whole - self.budget)
         self.budget -= 1
         flow = self.network.solve(low, high, start)
         if flow is not None:
@@ -105,20 +117,27 @@ class Search:
 
 
 def search_targets(network: Network, budget: int = 400, progress: Progress = silent) -> Search:
-    """Feasible target signals with their optimal flows; the cheapest one is `best`."""
-    search = Search(network, budget)
-    profiles = sorted(_profiles(search), key=lambda p: p.promise)
-    total = int(search.task.signal.counts.sum())
-    for i, profile in enumerate(profiles):
-        if search.budget <= budget // 4:
-            break
-        if profile.promise >= search.ceiling:
-            continue
-        if search.cuts.least(profile.low, profile.high, total) >= search.ceiling - 1e-9:
-            continue
-        search.solve(profile.low, profile.high, profile.start)
-        progress(i, len(profiles), search.best.metric if search.best else None, "targets")
-    improve(search)
+    """Feasible target signals with their optimal flows; the cheapest one is `best`.
+
+    A search that is stopped has what it found so far.
+    """
+    search = Search(network, budget, progress=progress)
+    with stoppable() as stop:
+        profiles = sorted(_profiles(search), key=lambda p: p.promise)
+        total = int(search.task.signal.counts.sum())
+        for profile in profiles:
+            if search.budget <= budget // 4:
+                break
+            if profile.promise >= search.ceiling:
+                continue
+            if search.cuts.least(profile.low, profile.high, total) >= search.ceiling - 1e-9:
+                continue
+            search.solve(profile.low, profile.high, profile.start)
+        improve(search)
+        search.tell(search.whole)
+    search.stopped = stop.asked
+    if search.best is None:
+        stop.again()
     return search
 
 

@@ -147,6 +147,7 @@ class Answer:
 
     candidates: how many were judged. fittest: the best by fitness, feasible or not (memetic). bound: no masked
     solution has less distortion (flow). traces: best, mean and deviation of the fitness by generation, a run each.
+    stopped: it was not done to its end.
     """
 
     solutions: list[Solution]
@@ -154,6 +155,7 @@ class Answer:
     fittest: Solution | None = None
     bound: float | None = None
     traces: list[Floats] = field(default_factory=list)
+    stopped: bool = False
 
 
 def masking_task(

@@ -13,14 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import check_choice
+from shoal.measure.convention import CONVENTIONS
 from shoal.measure.interval import interval_disclosure
 from shoal.measure.linkage import Linkage, distance_linkage, first_columns
 from shoal.measure.probabilistic import MOST_COLUMNS, probabilistic_linkage
 from shoal.measure.score import LossParts, disclosure_risk, loss_parts, score
 
 Floats = NDArray[np.float64]
-
-CONVENTIONS = ("sound", "thesis")
 
 
 @dataclass(frozen=True)
@@ -54,9 +53,8 @@ def measure_all(
     seed: int = 0,
 ) -> Measures:
     """Every measure of a protected n x d array against its original."""
-    check_choice("convention", convention, CONVENTIONS)
-    sound = convention == "sound"
-    before, after = same_scale(original, protected, sound)
+    rules = CONVENTIONS[check_choice("convention", convention, CONVENTIONS)]
+    before, after = same_scale(original, protected, rules.scaling == "standard")
     centred = before - before.mean(axis=0)
     change = ((before - after) ** 2).sum(axis=1)
     spread = (centred**2).sum(axis=1)
@@ -67,9 +65,9 @@ def measure_all(
     return Measures(
         information_loss=100.0 * float(weigh @ change) / total if total > 0 else 0.0,
         parts=loss_parts(original, protected, weights),
-        interval=interval_disclosure(original, protected, "deviation" if sound else "thesis"),
+        interval=interval_disclosure(original, protected, "thesis" if rules.relative else "deviation"),
         distance=distance_linkage(
-            before, after, strict=not sound, sets=order if sound else None, threads=threads, seed=seed
+            before, after, strict=rules.strict, sets=None if rules.strict else order, threads=threads, seed=seed
         ),
         probabilistic=probabilistic_linkage(before[:, held], after[:, held], threads=threads, seed=seed),
         columns=len(order),

@@ -135,6 +135,7 @@ def _facts(release: ComposedRelease) -> dict[str, Any]:
             {"do": name, "columns": list(step.changed), **step.facts}
             for name, step in zip(release.names, release.steps, strict=True)
         ],
+        **({"stopped": True} if any(step.facts.get("stopped") for step in release.steps) else {}),
         **spent,
     }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -113,18 +112,27 @@ def generalize(
     return _release(table, domains, codes, problem, front, confidential, sets, method, clock)
 
 
-def apply_mapping(data: Any, path: Any, *, quasi: Sequence[str] = ()) -> GeneralizedRelease:
-    """Generalize new data by the mapping of an earlier release; its k is measured, not promised."""
-    table = as_table(data, quasi=quasi)
+def _told(mapping: Any) -> dict[str, Any]:
+    """The mapping itself, read if it is in a file: a recipe holds it."""
+    return read_mapping(mapping).as_dict()
+
+
+@recorded("apply", mapping=_told)
+def apply_mapping(data: Any, mapping: Any, *, seed: int = 0, progress: Progress = silent) -> GeneralizedRelease:
+    """Generalize new data by the mapping of an earlier release; its k is measured, not promised.
+
+    mapping: the JSON file that `save_mapping` wrote, or what it holds. seed: of the rows' order, if it is shuffled.
+    """
+    table = as_table(data)
     clock = Clock()
-    mapping = read_mapping(Path(path))
+    given = read_mapping(mapping)
     new = {}
-    for column in mapping.columns:
+    for column in given.columns:
         if column.name not in table.columns:
             raise unknown("column", column.name, table.columns)
         found = coded(table, column.name)
         new[column.name] = np.array(column.labels_of(found.values), dtype=object)[found.codes]
-    facts = {"n": table.rows, "d": len(new), "k": mapping.k, "method": "apply"}
+    facts = {"n": table.rows, "d": len(new), "k": given.k, "method": "apply"}
     release = GeneralizedRelease(
         table, table.protected(new), tuple(new), None, facts, title="Generalization by a given mapping"
     )

@@ -18,15 +18,17 @@ from shoal.data.scaling import scale
 from shoal.errors import PromiseError, UsageError, check_choice, check_k, unknown
 from shoal.evolve.clock import Clock
 from shoal.evolve.progress import Progress, silent
+from shoal.evolve.stopping import stoppable
 from shoal.gate.asked import Asked
 from shoal.grouping.correlation import by_correlation
-from shoal.grouping.cost import CONVENTIONS, Evaluation, GroupingCost
+from shoal.grouping.cost import Evaluation, GroupingCost
 from shoal.grouping.exact import exact
-from shoal.grouping.front import Choice, front
+from shoal.grouping.front import Choice, front, non_dominated
 from shoal.grouping.gomm import GommSettings, gomm
 from shoal.grouping.grouping import Grouping, apart, as_lists, columns_of, from_lists, together
 from shoal.grouping.memetic import EVALUATIONS, memetic
 from shoal.measure.anonymity import k_anonymity
+from shoal.measure.convention import CONVENTIONS
 from shoal.partition.partition import KPartition
 from shoal.protect.microaggregation import replaced
 from shoal.protect.recorded import recorded
@@ -112,12 +114,19 @@ def group_attributes(
     )
     budget = evaluations or affordable_evaluations(cost)
     fixed = None if groups is None else from_lists(_numbers(groups, columns), len(columns))
-    grouping, facts = _found(chosen, cost, values, fixed, size, budget, seconds, seed, progress)
+    facts: dict[str, Any] = {}
     choices: list[Choice] = []
-    if with_front:
-        go_on = seconds is not None or not facts.get("stopped")  # Ctrl-C ends the search for the front as well
-        budget = budget if go_on else 0
-        choices = front(cost, evaluations=budget, seconds=seconds, seed=seed, starts=[grouping], progress=progress)
+    grouping = None
+    with stoppable() as stop:
+        grouping, facts = _found(chosen, cost, values, fixed, size, budget, seconds, seed, progress)
+        if with_front:
+            choices = front(cost, evaluations=budget, seconds=seconds, seed=seed, starts=[grouping], progress=progress)
+    if grouping is None:  # the best that the search had looked at in full
+        if not cost.known:
+            stop.again()
+        grouping, facts = min(cost.known, key=lambda known: (cost.known[known].fitness, known)), {"generations": 0}
+    if with_front and stop.asked:
+        choices = non_dominated(cost.known.items())
     evaluation = cost.exact(grouping)
     names = tuple(tuple(columns[c] for c in group) for group in as_lists(grouping))
     protected, smallest = _protected(values, cost, grouping)
@@ -142,6 +151,7 @@ def group_attributes(
             "smallest_group": smallest,
             "evaluations": cost.requests,
             **facts,
+            **stop.facts,
             **({"front": [_choice(choice, columns) for choice in choices]} if with_front else {}),
             **clock.read(),
         },
@@ -207,11 +217,10 @@ def _found(
     if method == "memetic":
         hand_made = [by_correlation(values, max(1, cost.d // m), together=False) for m in (2, 3)]
         run = memetic(cost, evaluations=budget, seconds=seconds, seed=seed, starts=hand_made, progress=progress)
-        return run.best, {"generations": run.rounds, **_stopped(run.stopped)}
+        return run.best, {"generations": run.rounds, **({"stopped": True} if run.stopped else {})}
     if method == "exact":
         proof = exact(cost, evaluations=min(budget, 4_000), seed=seed, progress=progress)
-        told = {"proved": proof.proved, "groupings": proof.groupings, "costed": proof.costed}
-        return proof.best, {"generations": 0, **told, **_stopped(not proof.proved)}
+        return proof.best, {"generations": 0, "proved": True, "groupings": proof.groupings, "costed": proof.costed}
     settings = GommSettings(dynamic=method == "d-gomm")
     result = gomm(
         cost,
@@ -220,12 +229,7 @@ def _found(
         progress=lambda generation, best: progress(generation, settings.generations, best, "generations"),
     )
     dropped = {"dropped_operators": dict(result.dropped)} if settings.dynamic else {}
-    return result.best, {"generations": result.generations, **dropped, **_stopped(result.stopped)}
-
-
-def _stopped(early: bool) -> dict[str, bool]:
-    """The fact that a search was stopped before its end, told only where it is one."""
-    return {"stopped": True} if early else {}
+    return result.best, {"generations": result.generations, **dropped}
 
 
 def _numbers(groups: Sequence[Sequence[str | int]], columns: Sequence[str]) -> list[list[int]]:

@@ -340,6 +340,7 @@ def _facts(
         "worst": task.worst,
         "picked": pick,
         "candidates": answer.candidates,
+        **({"stopped": True} if answer.stopped else {}),
         "feasible_solutions": [
             {
                 "number": i + 1,

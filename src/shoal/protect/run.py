@@ -19,18 +19,19 @@ from shoal.masking.exact import mask_by_flow
 from shoal.masking.memetic import Settings
 from shoal.partition.methods import method as method_named
 from shoal.protect.composed import compose
-from shoal.protect.generalize import generalize
+from shoal.protect.generalize import apply_mapping, generalize
 from shoal.protect.grouping import group_attributes
 from shoal.protect.mask import FLOW_OPTIONS, MEMETIC_OPTIONS, mask_group
 from shoal.protect.microaggregation import microaggregate
 from shoal.protect.recorded import NOT_IN_STEPS
-from shoal.recipe import Parameters, Recipe, Step, line_of, read_recipe, versions
+from shoal.recipe import Parameters, Recipe, Step, naming_line, place_in, read_recipe, versions
 from shoal.release import Release
 
 FUNCTIONS: dict[str, Callable[..., Release]] = {
     "microaggregate": microaggregate,
     "group": group_attributes,
     "generalize": generalize,
+    "apply": apply_mapping,
     "mask": mask_group,
 }
 
@@ -48,7 +49,7 @@ def run(
     """
     source = None if isinstance(recipe, Recipe) else Path(recipe)
     known = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
-    table = _input(known, changed_input)
+    table = _input(known, changed_input, source)
     _compare_versions(known)
     releases: list[Release] = []
     for number, step in enumerate(known.steps):
@@ -56,7 +57,8 @@ def run(
         try:
             releases.append(_done(step, current, known.seed, source, threads, progress))
         except ShoalError as error:
-            raise type(error)(f"{_place(source, number)} ({step.do}): {error}") from None
+            where = "" if source is None else f"{place_in(source, ('steps', number))}: "
+            raise type(error)(f"{where}step {number + 1} ({step.do}): {error}") from None
     made = releases[0] if len(releases) == 1 else compose(table, [step.do for step in known.steps], releases)
     made = replace(made, recipe=known, seed=known.seed, versions=versions(), checksum=releases[0].checksum)
     made.verify()
@@ -73,8 +75,7 @@ def step_parameters(name: str, arguments: Mapping[str, Any]) -> Parameters:
     function = FUNCTIONS[name]
     signature = inspect.signature(function, eval_str=True)
     own = {p.name: p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD}
-    usual = own["method"].default
-    method = arguments.get("method", usual)
+    method = arguments.get("method", own["method"].default if "method" in own else None)
     if function is microaggregate:
         chosen = method_named(str(method))
         options = inspect.signature(chosen.function, eval_str=True).parameters
@@ -98,20 +99,35 @@ def _memetic_options() -> dict[str, inspect.Parameter]:
     }
 
 
-def _input(recipe: Recipe, changed_input: bool) -> Table:
-    """The table of the recipe's file, if it is still that file."""
+def _input(recipe: Recipe, changed_input: bool, source: Path | None) -> Table:
+    """The table of the recipe's file, if it is still that file; an error names the line."""
     asked = recipe.input
-    if asked.file is None:
-        raise InputError(
-            "the recipe names no input file: it was made for a frame in memory. Write the frame to a file and name it "
-            'under [input] as file = "…", or call the function itself with the frame'
-        )
+    with naming_line(source, ("input", "file")):
+        if asked.file is None:
+            raise InputError(
+                "the recipe names no input file: it was made for a frame in memory. Write the frame to a file and name "
+                'it under [input] as file = "…", or call the function itself with the frame'
+            )
     if asked.sha256 is not None and Path(asked.file).is_file() and checksum(asked.file) != asked.sha256:
         told = f"the input {asked.file} has changed since the recipe was written: its checksum is another one"
         if not changed_input:
-            raise InputError(f"{told}. Bring back the file, or run on it as it is now with --changed-input")
+            with naming_line(source, ("input", "sha256")):
+                raise InputError(f"{told}. Bring back the file, or run on it as it is now with --changed-input")
         warnings.warn(f"{told}; the result will be another one too", ShoalWarning, stacklevel=3)
-    return read(asked.file, **asked.model_dump(exclude={"file", "sha256"}))
+    given = asked.model_dump(exclude={"file", "sha256"})
+    with naming_line(source, lambda error: ("input", _named_in(str(error), given) or "file")):
+        return read(asked.file, **given)
+
+
+def _named_in(message: str, given: Mapping[str, Any]) -> str | None:
+    """The key of the value that a message names first."""
+    places = {}
+    for key, value in given.items():
+        values = value if isinstance(value, tuple) else () if value is None else (value,)
+        found = [place for place in (message.find(repr(v)) for v in values) if place >= 0]
+        if found:
+            places[key] = min(found)
+    return min(places, key=places.__getitem__, default=None)
 
 
 def _compare_versions(recipe: Recipe) -> None:
@@ -132,18 +148,12 @@ def _next_table(given: Table, last: Release) -> Table:
 
 
 def _done(step: Step, table: Table, seed: int, source: Path | None, threads: int | None, progress: Progress) -> Release:
-    """The release of one step; a taxonomy's file is relative to the recipe's folder."""
+    """The release of one step; the files of a taxonomy and of a mapping are relative to the recipe's folder."""
     function, given = FUNCTIONS[step.do], step.arguments
     if source is not None and "taxonomy" in given:
         given["taxonomy"] = {c: source.parent / t if isinstance(t, str) else t for c, t in given["taxonomy"].items()}
+    if source is not None and isinstance(given.get("mapping"), str):
+        given["mapping"] = source.parent / given["mapping"]
     if threads is not None and "threads" in inspect.signature(function).parameters:
         given["threads"] = threads
     return function(table, seed=seed, progress=progress, **given)
-
-
-def _place(source: Path | None, number: int) -> str:
-    """Where a step stands, for messages."""
-    if source is None:
-        return f"step {number + 1}"
-    line = line_of(source.read_text(encoding="utf-8"), ("steps", number))
-    return f"{source}, line {line}: step {number + 1}"

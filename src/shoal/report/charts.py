@@ -165,7 +165,21 @@ def _stages(trace: Sequence[Point]) -> list[list[Any]]:
         if last is None or look.what not in ("", last.what) or look.done < last.done:
             stages.append([])
         stages[-1].append(look)
-    return [stage for stage in stages if len(stage) > 1 and all(a.best >= b.best for a, b in pairwise(stage))]
+    curves: list[list[Any]] = []
+    for stage in stages:
+        if len(stage) < 2 or any(a.best < b.best for a, b in pairwise(stage)):
+            continue
+        last = curves[-1][-1] if curves else None
+        if (
+            last is not None
+            and last.what == stage[0].what
+            and last.done <= stage[0].done
+            and last.best >= stage[0].best
+        ):
+            curves[-1] += stage  # only a word on something else came between
+        else:
+            curves.append(stage)
+    return curves
 
 
 def choices(

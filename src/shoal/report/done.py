@@ -66,7 +66,8 @@ def _steps(release: Any, told: Callable[[Any], list[Block]]) -> Iterator[list[Bl
 def _options(release: Any) -> dict[str, Any]:
     """What else was asked for, by the recipe, if it is not in the table of columns or told already."""
     given = release.recipe.steps[0].arguments if release.recipe is not None else {}
-    told = ("method", "k", "quasi", "convention", "vital", "parameter", "compatibility", "alpha", "sets", "l", "t")
+    told = {"method", "k", "quasi", "convention", "vital", "parameter", "compatibility", "alpha", "sets", "l", "t"}
+    told |= {"mapping"}  # what it holds is in the recipe, at the page's end
     return {name: value for name, value in given.items() if name not in told and value is not None}
 
 

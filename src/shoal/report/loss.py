@@ -26,19 +26,19 @@ SHARES = {"5 %": 0.05, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "95 %": 0.95}
 MOST_MAPPED = 40  # columns whose correlations are drawn
 
 
-def loss(before: Table, after: Table, columns: Sequence[str], least: int | None) -> list[Block]:
-    """Everything about the given columns of two tables with the same rows."""
+def loss(before: Table, after: Table, columns: Sequence[str], least: int | None, *, beside: bool = True) -> list[Block]:
+    """Everything about the given columns of two tables with the same rows; beside: in the same order too."""
     numeric = [name for name in columns if before.kinds[name] == after.kinds[name] == "number"]
     blocks: list[Block] = []
     if numeric:
-        blocks += _numbers(before, after, numeric, least)
-    blocks += _labels(before, after, [name for name in columns if name not in numeric], least)
+        blocks += _numbers(before, after, numeric, least, beside)
+    blocks += _labels(before, after, [name for name in columns if name not in numeric], least, beside)
     return blocks
 
 
-def _numbers(before: Table, after: Table, columns: list[str], least: int | None) -> list[Block]:
+def _numbers(before: Table, after: Table, columns: list[str], least: int | None, beside: bool) -> list[Block]:
     old, new = (table.numbers(columns, missing="keep", allow_constant=True) for table in (before, after))
-    weights = before.weights()
+    weights = before.weights() if beside else None
     few = _made_by_few(old, new, least)
     blocks = _column_figures(columns, old, new, weights, few, least)
     moved = [j for j in range(len(columns)) if not np.array_equal(old[:, j], new[:, j], equal_nan=True)]
@@ -124,18 +124,20 @@ def _correlations(
     return blocks
 
 
-def _labels(before: Table, after: Table, columns: Sequence[str], least: int | None) -> list[Block]:
+def _labels(before: Table, after: Table, columns: Sequence[str], least: int | None, beside: bool) -> list[Block]:
     """Columns whose values became labels: how many, and how much of their detail is gone."""
     rows: list[list[Any]] = []
     for name in columns:
         old, new = coded(before, name), coded(after, name)
         counts = [len(new.values)] if least is not None else [len(old.values), len(new.values)]
-        rows.append([name, *counts, detail_lost(old.codes, new.codes)])
+        rows.append([name, *counts, *([detail_lost(old.codes, new.codes)] if beside else [])])
     if not rows:
         return []
-    heads = ["column", *(["labels"] if least is not None else ["values before", "labels after"]), "detail lost, %"]
+    heads = ["column", *(["labels"] if least is not None else ["values before", "labels after"])]
+    if not beside:
+        return [Grid(heads, rows)]
     note = "Detail lost: the share of what a value told (its entropy) that its label no longer tells."
-    return [Grid(heads, rows, note=note)]
+    return [Grid([*heads, "detail lost, %"], rows, note=note)]
 
 
 def _plain(value: float | None) -> float | None:

@@ -15,6 +15,7 @@ from typing import Any
 from shoal.data.reading import as_table
 from shoal.data.table import Table
 from shoal.errors import InputError, unknown
+from shoal.gate.order import side_by_side
 from shoal.report.bins import threshold
 from shoal.report.done import asked, done
 from shoal.report.intake import intake
@@ -24,6 +25,11 @@ from shoal.report.page import Block, Page, Points, Section, Text
 from shoal.report.repeat import repeat
 from shoal.report.risk import risk
 from shoal.report.swaps import swap_loss, swap_risk
+
+UNMEASURED = (
+    "The rows of the release are in an order of their own: distance linkage, interval disclosure and the detail that "
+    "labels lost compare rows, and were not measured. With the seed of the shuffle (--seed) they are."
+)
 
 
 def write_release(release: Any, path: Path, external: bool = False) -> Path:
@@ -84,18 +90,23 @@ def report_files(
     *,
     quasi: Sequence[str] = (),
     external: bool = False,
+    shuffled: bool = False,
+    seed: int | None = None,
 ) -> Path:
     """Write the page of two files after the fact, same records in the same order: what came in, loss and risk.
 
     quasi: the columns to measure, where the original does not name them. external: nothing that could tell a record.
+    shuffled: the release's rows are in another order; seed: the one that gave it, so that rows can be compared again.
     """
     before, after = as_table(original, quasi=quasi), as_table(protected)
     inputs = [table.source.path for table in (before, after) if table.source]
-    return files_page(before, after, external).write(Path(path), *inputs)
+    return files_page(before, after, external, shuffled=shuffled, seed=seed).write(Path(path), *inputs)
 
 
-def files_page(before: Table, after: Table, external: bool = False) -> Page:
-    """The page of two tables."""
+def files_page(
+    before: Table, after: Table, external: bool = False, *, shuffled: bool = False, seed: int | None = None
+) -> Page:
+    """The page of two tables; of a shuffled one whose order is not known, only what compares no rows."""
     if before.rows != after.rows:
         raise InputError(
             f"the original has {before.rows} rows and the release {after.rows}: they must be the same records, in the "
@@ -105,13 +116,16 @@ def files_page(before: Table, after: Table, external: bool = False) -> Page:
     for name in columns:
         if name not in after.columns:
             raise unknown("column", name, after.columns, InputError)
+    found = side_by_side(before, after, columns, shuffled=shuffled, seed=seed)
+    beside, after = found is not None, after if found is None else found
     least = threshold(None) if external else None
-    sections = [
-        Section("What came in", intake(before, least, columns)),
-        Section("What was lost", loss(before, after, columns, least)),
-    ]
+    lost = loss(before, after, columns, least, beside=beside)
+    if not beside and before.roles.weight is not None:
+        lost.insert(0, Text("The rows are in an order of their own, so the figures are without weights."))
+    sections = [Section("What came in", intake(before, least, columns)), Section("What was lost", lost)]
     if not external:
-        sections.append(Section("What risk is left", risk(before, after, columns)))
+        left = risk(before, after, columns, beside=beside)
+        sections.append(Section("What risk is left", left if beside else [Text(UNMEASURED), *left]))
     sections.append(Section("What is not promised", [Points(limits(["files"]))]))
     lead = f"A release compared with its original: {before.rows:,} records, the columns {', '.join(columns)}."
     return Page("Release and original", sections, lead=lead)

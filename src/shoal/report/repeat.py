@@ -1,6 +1,7 @@
 """How to repeat a release: the command line and the Python of its recipe, and the recipe itself.
 
-What a command line cannot hold (a taxonomy, groups of columns, several steps) is repeated by `shoal run`.
+All three are made from the recipe, and stand in the folder of its input. What a command line cannot hold (a taxonomy,
+a mapping, groups of columns, a name with a sign that separates names, several steps) is repeated by `shoal run`.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,19 @@ FUNCTIONS = {
     "microaggregate": "microaggregate",
     "group": "group_attributes",
     "generalize": "generalize",
+    "apply": "apply_mapping",
     "mask": "mask_group",
 }
 LETTERS = ("k", "l", "t")
-NO_OPTIONS = ("groups", "taxonomy", "chi")
-NAMED = {"with_front": "front"}
+# Arguments that no option of their command holds: a test compares them with the commands.
+NO_OPTIONS = {
+    "group": ("groups",),
+    "generalize": ("taxonomy",),
+    "apply": ("mapping",),
+    "mask": ("chi", "pairs", "tournament", "recombination", "uniform", "boost"),
+}
+NAMED = {"with_front": "front", "sets": "set"}
+RECIPE, RELEASE = "recipe.toml", "release.csv"
 
 
 def repeat(release: Any) -> list[Block]:
@@ -30,10 +39,12 @@ def repeat(release: Any) -> list[Block]:
     recipe = release.recipe
     if recipe is None:
         return [Text("This run has no recipe: its arguments cannot be written down as text.")]
+    if recipe.input.file:
+        recipe = recipe.in_folder(Path(recipe.input.file).parent)
     blocks: list[Block] = [
         Code("Command", command(recipe)),
         Code("Python", python(recipe)),
-        Code("Recipe (recipe.toml)", _text(recipe)),
+        Code(f"Recipe ({RECIPE})", recipe.text().strip()),
     ]
     rows = [["checksum of the input (SHA-256)", release.checksum]]
     rows += [[f"version of {name}", version] for name, version in release.versions.items()]
@@ -41,44 +52,87 @@ def repeat(release: Any) -> list[Block]:
 
 
 def command(recipe: Any) -> str:
-    """The command line: of a single step its own, else that of the recipe."""
+    """The command line: of a single step its own, else that of the recipe, which tells where the output goes."""
     step = recipe.steps[0]
-    if len(recipe.steps) > 1 or any(name in step.arguments for name in NO_OPTIONS):
-        return "shoal run recipe.toml -o release.csv"
-    given = recipe.input
-    words = ["shoal", step.do, Path(given.file).name if given.file else "FILE"]
-    roles = {name: list(getattr(given, name)) for name in ("identifiers", "quasi", "confidential")}
-    reading = {name: getattr(given, name) for name in ("weight", "delimiter", "encoding", "decimal")}
-    for name, value in {**roles, **reading, **step.arguments, "seed": recipe.seed}.items():
+    target, saving = _saved(recipe)
+    if len(recipe.steps) > 1 or not _fits(recipe):
+        return shlex.join(["shoal", "run", RECIPE, *([] if recipe.output else ["-o", target])])
+    words = ["shoal", step.do, recipe.input.file or "FILE"]
+    for name, value in {**_read(recipe), **step.arguments, "seed": recipe.seed, **saving}.items():
         words += _option(name, value) if value not in (None, "", [], {}) else []
-    return shlex.join([*words, "-o", "release.csv"])
+    return shlex.join([*words, "-o", target])
 
 
 def python(recipe: Any) -> str:
     """The same by the library."""
-    given, step = recipe.input, recipe.steps[0]
+    step = recipe.steps[0]
+    target, saving = _saved(recipe)
+    lines = ["import shoal"]
     if len(recipe.steps) > 1:
-        return 'import shoal\nrelease = shoal.run("recipe.toml")\nrelease.save("release.csv")'
-    names = ("identifiers", "quasi", "confidential", "weight", "delimiter", "encoding", "decimal")
-    told = {name: getattr(given, name) for name in names}
-    roles = "".join(f", {name}={_literal(value)}" for name, value in told.items() if value)
-    file = repr(Path(given.file).name) if given.file else "frame"
-    arguments = "".join(f", {name}={_literal(value)}" for name, value in step.arguments.items())
-    return (
-        f"import shoal\ndata = shoal.read({file}{roles})\n"
-        f"release = shoal.{FUNCTIONS[step.do]}(data{arguments}, seed={recipe.seed})\nrelease.save('release.csv')"
-    )
+        lines += [f"release = shoal.run({RECIPE!r})"]
+    else:
+        told = {name: value for name, value in _read(recipe).items() if value}
+        file = repr(recipe.input.file) if recipe.input.file else "frame"
+        lines += [
+            f"data = shoal.read({file}{_arguments(told)})",
+            f"release = shoal.{FUNCTIONS[step.do]}(data{_arguments({**step.arguments, 'seed': recipe.seed})})",
+        ]
+    return "\n".join([*lines, f"release.save({target!r}{_arguments(saving)})"])
+
+
+def _read(recipe: Any) -> dict[str, Any]:
+    """How the input is read, and its columns' roles."""
+    told: dict[str, Any] = recipe.input.model_dump(exclude={"file", "sha256"})
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in told.items()}
+
+
+def _saved(recipe: Any) -> tuple[str, dict[str, Any]]:
+    """Where the table goes, and how it is saved."""
+    return (RELEASE, {}) if recipe.output is None else (recipe.output.file, recipe.output.saving)
+
+
+def _arguments(given: Mapping[str, Any]) -> str:
+    return "".join(f", {name}={value!r}" for name, value in given.items())
+
+
+def _fits(recipe: Any) -> bool:
+    """Whether all that a recipe of one step says can be written as options."""
+    step = recipe.steps[0]
+    given = step.arguments
+    if any(name in given for name in NO_OPTIONS.get(step.do, ())):
+        return False
+    if any(text != text.strip() or "\n" in text for text in _texts([_read(recipe) | {"delimiter": None}, given])):
+        return False
+    joined = [value for name, value in given.items() if isinstance(value, Mapping) or name in ("vital", "second")]
+    return not any(set(text) & set(",=:") for text in _texts(joined))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in a value, the names of tables among them."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from (text for pair in value.items() for part in pair for text in _texts(part))
+    elif isinstance(value, list | tuple):
+        yield from (text for part in value for text in _texts(part))
+
+
+def option_of(name: str) -> str:
+    """The option of an argument."""
+    return f"-{name}" if name in LETTERS else f"--{NAMED.get(name, name).replace('_', '-')}"
 
 
 def _option(name: str, value: Any) -> list[str]:
     """An argument as the words of its option: flags alone, lists with commas, tables as name=value."""
-    option = f"-{name}" if name in LETTERS else f"--{NAMED.get(name, name).replace('_', '-')}"
+    option = option_of(name)
     if isinstance(value, bool):
         return [option] if value else [f"--no-{name}"] if name == "split" else []
     if name == "sets":
-        return [word for chosen in value for word in ("--set", _names(chosen))]
+        return [word for chosen in value for word in (option, _names(chosen))]
     if name in ("vital", "second"):
         return [option, f"{value[0]}={','.join(map(str, value[1]))}"]
+    if name == "weights":  # once for all columns
+        return [option, ",".join(f"{column}={_word(part)}" for column, part in value.items())]
     if isinstance(value, Mapping):
         sign = ":" if name == "granularity" else ","
         return [
@@ -100,14 +154,3 @@ def _names(names: Any) -> str:
 
 def _word(value: Any) -> str:
     return repr(value) if isinstance(value, float) else str(value)
-
-
-def _literal(value: Any) -> str:
-    return repr(list(value)) if isinstance(value, tuple) else repr(value)
-
-
-def _text(recipe: Any) -> str:
-    """The recipe as a file beside its input would hold it."""
-    folder = Path(recipe.input.file).parent if recipe.input.file else None
-    text: str = recipe.text(folder)
-    return text.strip()

@@ -31,8 +31,12 @@ def risk(
     columns: Sequence[str],
     groups: Sequence[Sequence[str]] = (),
     draw_classes: bool = True,
+    beside: bool = True,
 ) -> list[Block]:
-    """The risk of the given columns before and after; k also within each of the `groups` of columns."""
+    """The risk of the given columns before and after; k also within each of the `groups` of columns.
+
+    beside: whether the rows are in the same order, so that linkage and intervals can be measured.
+    """
     alike = classes([coded(before, name).codes for name in columns])
     codes = {name: coded(after, name).codes for name in columns}
     kept = ~suppressed(after, columns)
@@ -43,7 +47,8 @@ def risk(
         meaning = f"Within {told} every record looks like at least {least - 1} others."
         rows.append([f"k of a column group ({len(group)})", None, least, meaning])
     numeric = [name for name in columns if before.kinds[name] == after.kinds[name] == "number"]
-    rows += _nearness(before, after, numeric, all_columns=len(numeric) == len(columns))
+    if beside:
+        rows += _nearness(before, after, numeric, all_columns=len(numeric) == len(columns))
     label, _ = _sizes(codes, columns, kept)
     rows += [_diversity(after, name, label, kept) for name in before.roles.confidential if name in after.columns]
     blocks: list[Block] = [Grid(["", "before", "after"], [[Told(name, why), old, new] for name, old, new, why in rows])]

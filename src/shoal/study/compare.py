@@ -8,7 +8,7 @@ and then loss is the share of detail lost and risk the mean chance that a record
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ FUNCTIONS: dict[str, Callable[..., Release]] = {
 }
 
 ON_FRONT, BEATEN = "#0b7285", "#8a94a6"  # colours of the map
+CROWD = (0.08, 0.12)  # shares of its width and height within which points have one label
 # The measures' names where a table has little room.
 SHORT = {
     "information_loss": "loss %",
@@ -89,6 +90,11 @@ class Comparison:
         return tuple(run for run in self.runs if run.on_front)
 
     @property
+    def ordered(self) -> list[Run]:
+        """The runs, the least loss first."""
+        return sorted(self.runs, key=_by_loss)
+
+    @property
     def answer(self) -> str:
         """Which method is better for these data."""
         keeping = [run for run in self.runs if run.keeps_k]
@@ -125,16 +131,19 @@ class Comparison:
         """Headers and rows of the runs, the least loss first; a * marks those that no other beats in both."""
         measures = list(self.runs[0].measures)
         headers = ["method", *(SHORT[name] for name in measures), "k", "CPU s", ""]
-        ordered = sorted(self.runs, key=_by_loss)
         rows = [
-            [r.name, *(r.measures[m] for m in measures), r.k, r.cpu_seconds, "*" if r.on_front else ""] for r in ordered
+            [r.name, *(r.measures[m] for m in measures), r.k, r.cpu_seconds, "*" if r.on_front else ""]
+            for r in self.ordered
         ]
         return headers, rows
 
     def report(self, path: str | Path) -> Path:
         """Write an HTML page with the risk-utility map and the table; it works offline."""
         headers, rows = self.rows()
-        note = f"{self.answer} A * marks the methods that no other beats in both loss and risk."
+        rows = [[f"{number}. {name}", *figures] for number, (name, *figures) in enumerate(rows, start=1)]
+        note = (
+            f"{self.answer} A * marks the methods that no other beats in both loss and risk; the map has the numbers."
+        )
         if self.stopped:
             note += " The comparison was stopped before its end."
         left = [[item.name, item.why] for item in self.left_out]
@@ -199,29 +208,29 @@ def compare(
 
 def risk_utility_maps(comparison: Comparison) -> dict[str, Any]:
     """Loss against risk, a point a method; where some lie far out, the others close up as well."""
-    runs = comparison.runs
+    runs = comparison.ordered
+    numbers = {run.name: number for number, run in enumerate(runs, start=1)}
     least = min([run.loss for run in runs if run.keeps_k], default=0.0)
     near = [run for run in runs if least / 2 <= run.loss <= 2 * least]
     if len(near) < 3 or len(near) == len(runs):
-        return {"Risk-utility map": _map(runs, runs)}
-    far = [run for run in runs if run not in near]
-    return {"Risk-utility map": _map(runs, far), "Risk-utility map, the crowd close up": _map(near, near)}
+        return {"Risk-utility map": _map(runs, numbers)}
+    return {
+        "Risk-utility map": _map(runs, numbers),
+        "Risk-utility map, the crowd close up": _map(near, numbers),
+    }
 
 
-def _map(runs: Sequence[Run], named: Sequence[Run]) -> Any:
+def _map(runs: Sequence[Run], numbers: Mapping[str, int]) -> Any:
     figure = go.Figure()
-    names: dict[tuple[float, float], list[str]] = {}  # methods that found the same share a point
-    for run in runs:
-        names.setdefault((round(run.loss, 6), round(run.risk, 6)), []).append(run.name)
+    labels = _labels(runs, numbers)
     for on_front, label, color in ((True, "no other is better in both", ON_FRONT), (False, "beaten in both", BEATEN)):
         shown = sorted((run for run in runs if run.on_front == on_front), key=_by_loss)
-        at = {(round(run.loss, 6), round(run.risk, 6)): run in named for run in shown}
         figure.add_scatter(
-            x=[loss for loss, _ in at],
-            y=[risk for _, risk in at],
-            text=[", ".join(names[point]) if is_named else "" for point, is_named in at.items()],
-            customdata=[", ".join(names[point]) for point in at],
-            textposition="top right" if on_front else "bottom right",
+            x=[run.loss for run in shown],
+            y=[run.risk for run in shown],
+            text=[labels.get(run.name, "") for run in shown],
+            customdata=[f"{numbers[run.name]}. {run.name}" for run in shown],
+            textposition="top right",
             mode="lines+markers+text" if on_front else "markers+text",
             line={"shape": "hv", "dash": "dot"},
             marker={"size": 11 if on_front else 8, "color": color, "symbol": "diamond" if on_front else "circle"},
@@ -229,14 +238,45 @@ def _map(runs: Sequence[Run], named: Sequence[Run]) -> Any:
             hovertemplate="%{customdata}<br>loss %{x:.2f} %<br>risk %{y:.2f} %<extra></extra>",
         )
     figure.update_layout(
-        xaxis={"title": "loss (%)", "range": _with_room([run.loss for run in runs], 0.05, 0.25)},
-        yaxis={"title": "disclosure risk (%)", "range": _with_room([run.risk for run in runs], 0.15, 0.2)},
+        xaxis={"title": "loss (%)", "range": _with_room([run.loss for run in runs], 0.08, 0.08)},
+        yaxis={"title": "disclosure risk (%)", "range": _with_room([run.risk for run in runs], 0.1, 0.25)},
     )
     return figure
 
 
+def _labels(runs: Sequence[Run], numbers: Mapping[str, int]) -> dict[str, str]:
+    """The numbers to write above points, by the method they stand at: those of points too near to tell apart as one."""
+    wide, high = (max(values) - min(values) or 1.0 for values in ([r.loss for r in runs], [r.risk for r in runs]))
+    crowds: list[list[Run]] = []
+    for run in runs:
+        touched = [
+            crowd
+            for crowd in crowds
+            if any(abs(run.loss - o.loss) < CROWD[0] * wide and abs(run.risk - o.risk) < CROWD[1] * high for o in crowd)
+        ]
+        crowds = [crowd for crowd in crowds if crowd not in touched] + [[o for crowd in touched for o in crowd] + [run]]
+    return {
+        max(crowd, key=lambda run: run.risk).name: _ranges([numbers[run.name] for run in crowd]) for crowd in crowds
+    }
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Numbers in short.
+
+    >>> _ranges([3, 1, 2, 7, 9])
+    '1–3, 7, 9'
+    """
+    parts: list[list[int]] = []
+    for number in sorted(numbers):
+        if parts and number == parts[-1][-1] + 1:
+            parts[-1].append(number)
+        else:
+            parts.append([number])
+    return ", ".join(f"{p[0]}–{p[-1]}" if len(p) > 2 else ", ".join(map(str, p)) for p in parts)
+
+
 def _with_room(values: Sequence[float], below: float, above: float) -> list[float]:
-    """The range of an axis, with room for the points' names."""
+    """The range of an axis, with room for the points' numbers."""
     low, high = min(values), max(values)
     width = (high - low) or 1.0
     return [low - below * width, high + above * width]

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from shoal.data.scaling import scale
 from shoal.evolve.progress import Progress, silent
-from shoal.grouping.cost import CONVENTIONS, GroupingCost
+from shoal.grouping.cost import GroupingCost
 from shoal.grouping.gomm import GommSettings, gomm
 from shoal.grouping.monitor import Monitor
 from shoal.grouping.operators import OPERATORS
+from shoal.measure.convention import CONVENTIONS
 
 COMBINED = "combined"
 COLORS = {"better": "#0b7285", "worse": "#c2410c", "line": "#1f2933"}

@@ -1,0 +1,264 @@
+"""The release gate: every planted fault is found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import shoal
+from planted import ORIGINAL, QUASI, RELEASE, ROLES, K, cell, found, protected, write
+from shoal.errors import ShoalError
+
+
+def test_a_group_of_k_less_one(tmp_path: Path, ending: str) -> None:
+    apart = RELEASE.with_columns(pl.Series("age", [a + 1.0 if i == 7 else a for i, a in enumerate(RELEASE["age"])]))
+    gate = found(apart, tmp_path, ending)
+    assert gate["joint-k"].status == "block" and gate["joint-k"].figure == 1
+    smaller = found(protected(ORIGINAL, K - 1), tmp_path, ending)
+    assert smaller["joint-k"].status == "block" and smaller["joint-k"].figure == K - 1
+
+
+@pytest.mark.parametrize("column", ["age", "income", "town", "visits", "illness"])
+def test_a_swapped_cell(tmp_path: Path, ending: str, column: str) -> None:
+    values = RELEASE[column].to_list()
+    other = next(i for i in range(1, 60) if values[i] != values[0])
+    values[0], values[other] = values[other], values[0]
+    gate = found(RELEASE.with_columns(pl.Series(column, values)), tmp_path, ending)
+    assert not gate.passed
+    assert gate["joint-k" if column in QUASI else "untouched"].status == "block"
+
+
+def test_a_leaked_identifier(tmp_path: Path, ending: str) -> None:
+    gate = found(RELEASE.with_columns(ORIGINAL["name"]), tmp_path, ending)
+    assert gate["identifiers"].status == "block" and "still there" in gate["identifiers"].finding
+
+
+@pytest.mark.parametrize("way", ["same", "capitals", "mixed", "replacing"])
+def test_an_identifier_under_another_name(tmp_path: Path, ending: str, way: str) -> None:
+    names = ORIGINAL["name"].rename("ref")
+    if way == "capitals":
+        names = names.str.to_uppercase() + " "
+    if way == "mixed":
+        names = names.shuffle(seed=1)
+    release = RELEASE.with_columns(names.alias("town") if way == "replacing" else names)
+    gate = found(release, tmp_path, ending)
+    assert gate["identifiers"].status == "block" and "holds the values of 'name'" in gate["identifiers"].finding
+
+
+def test_a_numeric_identifier_under_another_name_and_type() -> None:
+    original = ORIGINAL.with_columns(pl.Series("number", np.random.default_rng(5).permutation(90_000)[:60]))
+    release = RELEASE.with_columns(original["number"].cast(pl.Float64).alias("code"))
+    gate = shoal.check(original, release, quasi=QUASI, identifiers=["name", "number"], k=K)
+    assert "'code' holds the values of 'number'" in gate["identifiers"].finding
+
+
+def test_a_changed_untouched_column(tmp_path: Path, ending: str) -> None:
+    gate = found(cell(RELEASE, "town", 11, "west"), tmp_path, ending)
+    assert gate["untouched"].status == "block"
+    assert "'town' differs in 1 cells, the first in row 12" in gate["untouched"].finding
+
+
+def test_a_value_that_differs_in_its_last_bit(tmp_path: Path, ending: str) -> None:
+    visits = RELEASE["visits"][5]
+    gate = found(cell(RELEASE, "visits", 5, np.nextafter(visits, 1e9)), tmp_path, ending)
+    assert gate["untouched"].status == "block" and gate["untouched"].figure == 1
+    income = RELEASE["income"][5]
+    gate = found(cell(RELEASE, "income", 5, np.nextafter(income, 1e9)), tmp_path, ending)
+    assert gate["joint-k"].status == "block" and gate["joint-k"].figure == 1
+    assert gate["float-residue"].status == "warn" and gate["float-residue"].figure == 1
+
+
+def test_two_groups_whose_means_differ_in_the_last_bit() -> None:
+    original = pl.DataFrame({"x": [0.1, 0.2, 0.3, 0.3, 0.2, 0.1, 5.0, 6.0, 7.0]})
+    up, down = (0.1 + 0.2 + 0.3) / 3, (0.3 + 0.2 + 0.1) / 3
+    assert up != down
+    gate = shoal.check(original, pl.DataFrame({"x": [up] * 3 + [down] * 3 + [6.0] * 3}), k=3)
+    assert gate.passed and gate["float-residue"].status == "warn"
+    same = shoal.check(original, pl.DataFrame({"x": [up] * 6 + [6.0] * 3}), k=3)
+    assert same["float-residue"].status == "ok"
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\tx", "\rx", "-A1"])
+def test_a_formula(tmp_path: Path, ending: str, text: str) -> None:
+    original = cell(ORIGINAL, "town", 3, text)
+    gate = shoal.check(original, write(protected(original), tmp_path / f"r.{ending}"), **ROLES)
+    assert gate["untouched"].status == "ok"
+    assert gate["formulas"].status == "warn" and gate["formulas"].figure == 1
+    assert "'town' (1 cells, the first in row 4)" in gate["formulas"].finding
+    strict = shoal.check(original, tmp_path / f"r.{ending}", **ROLES, policy="scientific")
+    assert strict["formulas"].status == "block"
+
+
+@pytest.mark.parametrize("text", ["-5", "+3.2", "-1e5", "-1,234.5", "-", "- 7", "-12 %", "a=b", "x@y"])
+def test_signed_numbers_are_no_formulas(text: str) -> None:
+    original = cell(ORIGINAL, "town", 3, text)
+    assert shoal.check(original, protected(original), **ROLES)["formulas"].status == "ok"
+
+
+def test_a_formula_as_the_name_of_a_column() -> None:
+    original, release = (frame.rename({"town": "=A1"}) for frame in (ORIGINAL, RELEASE))
+    assert "the first line" in shoal.check(original, release, **ROLES)["formulas"].finding
+
+
+def test_lost_doubled_and_swapped_rows(tmp_path: Path, ending: str) -> None:
+    lost = found(RELEASE[1:], tmp_path, ending)
+    assert lost["rows"].status == "block" and "1 rows are missing" in lost["rows"].finding
+    doubled = found(pl.concat([RELEASE, RELEASE[:1]]), tmp_path, ending)
+    assert doubled["rows"].status == "block" and "1 rows are too many" in doubled["rows"].finding
+    replaced = found(pl.concat([RELEASE[:1], RELEASE[:1], RELEASE[2:]]), tmp_path, ending)
+    assert replaced["untouched"].status == "block"
+    places = np.arange(60)
+    places[[4, 31]] = 31, 4
+    swapped = found(RELEASE[places], tmp_path, ending)
+    assert swapped["rows"].status == "block" and "in another order" in swapped["rows"].finding
+
+
+def test_swapped_rows_where_every_column_is_protected(tmp_path: Path, ending: str) -> None:
+    bare = ORIGINAL.select(QUASI)
+    release = RELEASE.select(QUASI)
+    places = np.arange(60)
+    income = release["income"].to_list()
+    other = next(i for i in range(60) if income[i] != income[4])
+    places[[4, other]] = other, 4
+    assert shoal.check(bare, write(release, tmp_path / f"r.{ending}"), k=K)["rows"].status == "ok"
+    gate = shoal.check(bare, write(release[places], tmp_path / f"r.{ending}"), k=K)
+    assert gate["rows"].status == "block" and "2 groups do not hold the mean" in gate["rows"].finding
+    assert gate["joint-k"].status == "ok"
+
+
+def test_a_class_of_one_confidential_value() -> None:
+    first = RELEASE.filter(pl.col("income") == RELEASE["income"][0])["visits"]
+    illness = [
+        "gout" if v in first.to_list() else i for v, i in zip(RELEASE["visits"], RELEASE["illness"], strict=True)
+    ]
+    original, release = (frame.with_columns(pl.Series("illness", illness)) for frame in (ORIGINAL, RELEASE))
+    told = shoal.check(original, release, **ROLES)
+    assert told["l"].status == "warn" and told["l"].figure == 1
+    for more in ({"l": 2}, {"l": ("entropy", 1.5)}, {"l": ("recursive", 3, 2)}, {"policy": "public"}):
+        assert shoal.check(original, release, **ROLES, **more)["l"].status == "block"
+    assert shoal.check(original, release, **ROLES, t=0.3)["t"].status == "block"
+    assert shoal.check(original, release, **ROLES, l=1)["l"].status == "warn"
+
+
+def test_a_column_of_group_numbers(tmp_path: Path, ending: str) -> None:
+    groups = RELEASE["income"].rank("dense").cast(pl.Int64)
+    gate = found(RELEASE.with_columns(groups.alias("cluster")), tmp_path, ending)
+    assert gate["columns"].status == "block" and "'cluster'" in gate["columns"].finding
+    assert "'cluster' tells the groups apart" in gate["traces"].finding
+    shuffled = found(RELEASE.with_columns((groups * 7919 % 101).cast(pl.String).alias("c")), tmp_path, ending)
+    assert "'c' tells the groups apart" in shuffled["traces"].finding
+
+
+def test_an_index_in_a_parquet_file(tmp_path: Path) -> None:
+    path = tmp_path / "r.parquet"
+    RELEASE.to_pandas().set_index(pd.Index(np.arange(100, 160))).to_parquet(path)
+    gate = shoal.check(ORIGINAL, path, **ROLES)
+    assert gate["columns"].status == "block" and "__index_level_0__" in gate["columns"].finding
+    assert "numbers the rows" in gate["traces"].finding and "'pandas'" in gate["traces"].finding
+    RELEASE.with_row_index("row").write_csv(tmp_path / "r.csv")
+    assert "'row' numbers the rows" in shoal.check(ORIGINAL, tmp_path / "r.csv", **ROLES)["traces"].finding
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_metadata_that_tells_the_seed_or_a_path(tmp_path: Path, ending: str) -> None:
+    table = RELEASE.to_arrow().replace_schema_metadata({"seed": "42", "source": "/data/secret/original.csv"})
+    path = tmp_path / f"r.{ending}"
+    if ending == "parquet":
+        pq.write_table(table, path)
+    else:
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+    gate = shoal.check(ORIGINAL, path, **ROLES)
+    assert gate["traces"].status == "warn"
+    assert "'seed'" in gate["traces"].finding and "'source'" in gate["traces"].finding
+    assert "42" not in gate["traces"].finding
+
+
+def test_original_values_that_were_kept() -> None:
+    order = np.argsort(ORIGINAL["income"].to_numpy(), kind="stable")
+    values = ORIGINAL["income"].to_numpy().copy()
+    for group in order.reshape(-1, 5):
+        values[group] = np.median(values[group])
+    bare = ORIGINAL.select("income")
+    gate = shoal.check(bare, pl.DataFrame({"income": values}), k=5)
+    assert gate.passed and gate["unchanged-rows"].figure == 12 and gate["unchanged-rows"].status == "warn"
+    assert shoal.check(bare, pl.DataFrame({"income": values}), k=5, policy="public")["unchanged-rows"].status == "block"
+    one = found(cell(RELEASE, "income", 9, ORIGINAL["income"][9]))
+    assert one["joint-k"].status == "block" and one["unchanged-cells"].figure == 1
+    equal = pl.DataFrame({"income": [3.0] * 6})
+    assert shoal.check(equal, equal, quasi="income", k=6)["unchanged-rows"].figure == 0
+
+
+def test_missing_cells_make_k_ambiguous(tmp_path: Path, ending: str) -> None:
+    gaps = RELEASE["income"] == RELEASE["income"][0]
+    release = RELEASE.with_columns(pl.when(gaps).then(None).otherwise("age").alias("age"))
+    gate = found(release, tmp_path, ending)
+    assert gate["joint-k"].status == "ok"
+    assert gate["missing"].status == "warn" and gate["missing"].figure == K
+    assert "1 if a missing cell is like no other" in gate["missing"].finding
+    single = found(cell(RELEASE, "age", 0, None), tmp_path, ending)
+    assert single["joint-k"].status == "block" and single["joint-k"].figure == 1
+
+
+def test_labels_written_as_codes(tmp_path: Path, ending: str) -> None:
+    codes = RELEASE["town"].replace_strict({"north": 1, "south": 2}, return_dtype=pl.Int64)
+    gate = found(RELEASE.with_columns(codes), tmp_path, ending)
+    assert gate["untouched"].status == "block" and "labels were written as codes" in gate["untouched"].finding
+
+
+def test_value_labels_that_were_lost(tmp_path: Path) -> None:
+    pyreadstat = pytest.importorskip("pyreadstat")
+    bare = ORIGINAL.with_columns(pl.Series("town", np.arange(60) % 2 + 1.0)).drop("name", "illness")
+    path = tmp_path / "in.sav"
+    pyreadstat.write_sav(bare, str(path), variable_value_labels={"town": {1.0: "north", 2.0: "south"}})
+    release = protected(bare.with_columns(pl.Series("name", ["x"] * 60)))
+    release.write_csv(tmp_path / "out.csv")
+    pyreadstat.write_sav(release, str(tmp_path / "out.sav"), variable_value_labels={"town": {1.0: "north"}})
+    lost = shoal.check(path, tmp_path / "out.csv", quasi=QUASI, k=K)
+    assert lost.passed and lost["labels"].status == "warn" and "'town'" in lost["labels"].finding
+    assert shoal.check(path, tmp_path / "out.sav", quasi=QUASI, k=K)["labels"].status == "ok"
+
+
+def test_shifted_columns(tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    lines = RELEASE.write_csv().splitlines()
+    path.write_text("\n".join([lines[0], "Smith, " + lines[1], *lines[2:]]) + "\n")
+    with pytest.raises(ShoalError, match="record 2 .* has 6 cells and the first has 5: its columns are shifted"):
+        shoal.check(ORIGINAL, path, **ROLES)
+    path.write_text("\n".join([lines[0], *lines[1:9], lines[9].rsplit(",", 1)[0], *lines[10:]]) + "\n")
+    with pytest.raises(ShoalError, match="record 10 .* has 4 cells"):
+        shoal.check(ORIGINAL, path, **ROLES)
+    moved = RELEASE.with_columns(RELEASE["illness"].alias("town"), RELEASE["town"].alias("illness"))
+    gate = found(moved)
+    assert "'town' holds the values of 'illness': the columns are shifted" in gate["untouched"].finding
+    turned = found(RELEASE.select(reversed(RELEASE.columns)))
+    assert turned["columns"].status == "block"
+
+
+def test_an_earlier_release(tmp_path: Path, ending: str) -> None:
+    other = ORIGINAL.with_columns(pl.Series("income", ORIGINAL["visits"].to_numpy()))
+    earlier = write(RELEASE.with_columns(protected(other)["income"].alias("income")), tmp_path / f"earlier.{ending}")
+    gate = found(RELEASE, tmp_path, ending, previous=earlier)
+    both = RELEASE.with_columns(pl.read_parquet(earlier)["income"].alias("before")) if ending == "parquet" else None
+    assert gate["previous"].status == "warn" and gate["previous"].figure < K
+    if both is not None:
+        assert gate["previous"].figure == both.group_by("age", "income", "before").len()["len"].min()
+    assert found(RELEASE, previous=RELEASE)["previous"].status == "ok"
+    assert "not measured" in found(RELEASE, previous=RELEASE[1:])["previous"].finding
+    assert found(RELEASE, previous=RELEASE[::-1])["previous"].status == "warn"
+
+
+def test_exact_means_of_two_or_three() -> None:
+    release = protected(ORIGINAL, 3)
+    gate = shoal.check(ORIGINAL, release, **(ROLES | {"k": 3}))
+    assert gate["exact-means"].status == "warn" and gate["exact-means"].figure == 20
+    whole = ORIGINAL.select(pl.col("age"), pl.col("income").round(0))
+    rounded = protected(whole.with_columns(pl.lit("x").alias("name")), 3).select(pl.all().round(0))
+    assert shoal.check(whole, rounded, k=3)["exact-means"].status == "ok"
+    assert found(RELEASE)["exact-means"].status == "ok"
