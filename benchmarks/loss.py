@@ -63,7 +63,7 @@ def literature(seeds: int, efforts: tuple[str, ...]) -> None:
 def bounds() -> None:
     """Certified gaps of Census, and proofs for subsets of 200."""
     values = census()
-    for k in (3, 4):
+    for k in (3, 4, 5):
         found = auto(values, k, effort="standard")
         proved, cpu = timed(prove, values, k, found, seconds=90.0)
         sst = total_squares(values)

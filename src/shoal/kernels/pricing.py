@@ -8,8 +8,9 @@ pairs) / size. A partial group S of s records that ends with f has, for the reco
 where near(u, m) is the sum of u's m smallest squared distances to any record: the pairs within T cost at
 least half of that for each. The f - s smallest terms bound every completion.
 
-The search visits sets in a fixed order of the candidates, so that each set is met once. It stops at
-`most` nodes; what was not visited is then bounded by the bounds of the open nodes, so the answer stays valid.
+A group put together greedily comes first: the better it is, the fewer records can be in a better one. The search
+visits sets in a fixed order of the candidates, the most promising first, so that each set is met once: all others of a
+set that begins with a candidate are later ones, which bounds it (`first_bounds`). It stops at `most` nodes; what was not visited is then bounded by the bounds of the open nodes, so the answer stays valid.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from shoal.kernels.squares import squared
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]
 
-WIDEST = 600  # candidates around one record; more are not searched but bounded
+WIDEST = 2000  # candidates around one record; more are not searched but bounded
 
 
 class Found(NamedTuple):
@@ -58,6 +59,46 @@ def smallest_sums(terms: Floats, count: int, most: int, low: Floats) -> None:
     low[0] = 0.0
     for m in range(1, most + 1):
         low[m] += low[m - 1]
+
+
+@inner
+def greedy_group(
+    x: Floats, dual: Floats, k: int, i: int, m: int, rows: Indices, apart: Floats, sums: Floats, chosen: Indices
+) -> tuple[float, int]:
+    """A group around record i, one record after the other; its reduced cost per record, and its size, in `chosen`."""
+    best, size = np.inf, 0
+    pairs, duals = 0.0, dual[i]
+    chosen[0] = i
+    sums[:m] = apart[:m]
+    for s in range(2, min(2 * k - 1, m + 1) + 1):
+        f = max(s, k)
+        least, at = np.inf, -1
+        for q in range(m):
+            value = sums[q] / f - dual[rows[q]]
+            if value < least:
+                least, at = value, q
+        u = rows[at]
+        pairs += sums[at]
+        duals += dual[u]
+        chosen[s - 1] = u
+        if s >= k and (pairs / s - duals) / s < best:
+            best, size = (pairs / s - duals) / s, s
+        for q in range(m):
+            sums[q] += squared(x, u, x, rows[q])
+        sums[at] = np.inf
+    return best, size
+
+
+@inner
+def write_group(found: Found, chosen: Indices, size: int) -> bool:
+    """Add a group to what was found; False if there is no room."""
+    if found.filled[0] >= found.rows.shape[0]:
+        return False
+    row = found.rows[found.filled[0]]
+    for c in range(row.size):
+        row[c] = chosen[c] if c < size else -1
+    found.filled[0] += 1
+    return True
 
 
 @inner
@@ -95,6 +136,39 @@ def keep_useful(
                 if others + terms[q] < bar:
                     useful[q] = True
     return best
+
+
+@inner
+def first_bounds(
+    k: int,
+    own: float,
+    count: int,
+    rows: Indices,
+    apart: Floats,
+    dual: Floats,
+    near: Floats,
+    per_record: bool,
+    bounds: Floats,
+) -> None:
+    """For each candidate the bound of the groups that have it and otherwise later candidates only."""
+    bounds[:count] = np.inf
+    for f in range(k, 2 * k):
+        least = np.inf  # of the terms of all later candidates
+        for q in range(count - 1, -1, -1):
+            u = rows[q]
+            term = (apart[q] + 0.5 * near[u, f - 2]) / f - dual[u]
+            bound = term - own + (f - 2) * least if f > 2 else term - own
+            bounds[q] = min(bounds[q], bound / f if per_record else bound)
+            least = min(least, term)
+
+
+@inner
+def fill_row(x: Floats, rows: Indices, count: int, a: int, table: Floats, ready: NDArray[np.bool_]) -> None:
+    """The distances of candidate a to all later ones, once."""
+    if not ready[a]:
+        for q in range(a + 1, count):
+            table[a, q] = squared(x, rows[a], x, rows[q])
+        ready[a] = True
 
 
 @kernel(
@@ -142,8 +216,9 @@ def price(
     pairs, duals, bounds = np.zeros(top), np.zeros(top), np.zeros(top)
     chosen = np.empty(top, dtype=np.int32)
     terms, low = np.empty(n), np.empty(top + 1)
-    useful = np.zeros(n, dtype=np.bool_)
-    table = np.empty((WIDEST, WIDEST))
+    useful, ready = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
+    starts = np.empty(n)
+    table = np.empty((min(n, WIDEST), min(n, WIDEST)))
     cut_short = 0
     for i in range(first, last):
         best = limit
@@ -153,6 +228,11 @@ def price(
                 rows[0, m] = t
                 apart[0, m] = squared(x, i, x, t)
                 m += 1
+        if cheapest:
+            start, size = greedy_group(x, dual, k, i, m, rows[0], apart[0], terms, chosen)
+            if start < best:
+                best = start
+                write_group(found, chosen, size)
         bounds[0] = keep_useful(
             1, k, 0.0, dual[i], m, rows[0], apart[0], dual, near, best, cheapest, terms, low, useful
         )
@@ -170,10 +250,9 @@ def price(
         rows[1, :kept], apart[1, :kept] = rows[0, :kept], apart[0, :kept]
         for q in range(kept):
             rows[0, q], apart[0, q], slot[0, q] = rows[1, order[q]], apart[1, order[q]], q
-        for q in range(kept):
-            for p in range(q):
-                table[q, p] = squared(x, rows[0, q], x, rows[0, p])
-                table[p, q] = table[q, p]
+        first_bounds(k, dual[i], kept, rows[0], apart[0], dual, near, cheapest, starts)
+        ready[:kept] = False
+        width = kept
         count[0], pointer[0], pairs[0], duals[0], chosen[0] = kept, 0, 0.0, dual[i], i
         depth, nodes, opened = 0, 0, np.inf
         while depth >= 0:
@@ -187,6 +266,8 @@ def price(
                 break
             p = pointer[depth]
             pointer[depth] += 1
+            if depth == 0 and starts[p] >= (best if cheapest else limit):
+                continue
             nodes += 1
             u = rows[depth, p]
             s = depth + 2
@@ -196,11 +277,7 @@ def price(
             if s >= k:
                 cost = p_new / s - d_new
                 if cost < (best * s if cheapest else limit):
-                    if found.filled[0] < found.rows.shape[0]:
-                        for c in range(top):
-                            found.rows[found.filled[0], c] = chosen[c] if c < s else -1
-                        found.filled[0] += 1
-                    elif not cheapest:
+                    if not write_group(found, chosen, s) and not cheapest:
                         return -1
                     if cheapest:
                         best = cost / s
@@ -209,6 +286,7 @@ def price(
             level = depth + 1
             m = 0
             a = slot[depth, p]
+            fill_row(x, rows[0], width, a, table, ready)
             for q in range(p + 1, count[depth]):
                 rows[level, m] = rows[depth, q]
                 slot[level, m] = slot[depth, q]
