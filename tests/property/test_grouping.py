@@ -19,7 +19,7 @@ from shoal.grouping.exact import exact
 from shoal.grouping.front import front, non_dominated
 from shoal.grouping.gomm import GommSettings, gomm
 from shoal.grouping.grouping import apart, as_lists, at_random, bell, canonical, from_lists, together
-from shoal.grouping.memetic import memetic
+from shoal.grouping.memetic import inherited, memetic, step
 from shoal.grouping.monitor import COLUMNS, Monitor
 from shoal.grouping.operators import CROSSOVER, MUTATIONS, OPERATORS, crossover
 from shoal.kernels.grouping import count_links, fill_distances, group_figures
@@ -251,6 +251,36 @@ def test_d_gomm_drops_operators_only_after_five_vain_generations():
     result = gomm(GroupingCost(values, 4), long, seed=1)
     assert result.dropped and all(generation >= 5 for generation in result.dropped.values())
     assert result.births < 12 + 40 * 16
+
+
+@given(st.integers(1, 12), st.integers(0, 2**32))
+def test_steps_and_heirs_are_groupings_of_the_same_columns(d, seed):
+    rng = random.Random(seed)
+    one, other = at_random(d, rng), at_random(d, rng)
+    assert is_partition(step(one, d, rng), d)
+    child = inherited(one, other, rng)
+    assert is_partition(child, d) and len(child) <= max(len(one), len(other))
+    assert inherited(one, one, rng) == one
+
+
+def test_every_kind_of_step_is_taken():
+    start = from_lists([[0, 1, 2], [3, 4], [5]], 6)
+    rng = random.Random(1)
+    counts = {len(step(start, 6, rng)) for _ in range(300)}
+    sizes = {tuple(sorted(group.bit_count() for group in step(start, 6, rng))) for _ in range(300)}
+    assert counts == {2, 3, 4}  # merged, or a lone column moved; moved or swapped; split, or a column alone
+    assert {(1, 2, 3), (2, 2, 2), (1, 1, 4), (1, 5), (1, 1, 2, 2)} <= sizes
+
+
+def test_a_search_over_few_groupings_ends_early_and_finds_the_best():
+    cost = GroupingCost(scale(made_values(d=3), "standard"), 4)
+    found = memetic(cost, evaluations=1_000_000)
+    assert cost.requests < 200 and not found.stopped
+    assert found.evaluation.fitness == min(cost.evaluate(from_lists(p, 3)).fitness for p in slow.partitions([0, 1, 2]))
+
+
+def test_memetic_says_that_its_time_was_up():
+    assert memetic(GroupingCost(scale(made_values(d=8), "standard"), 4), seconds=0.0).stopped
 
 
 def test_memetic_is_repeatable_and_no_worse_than_its_starts():

@@ -10,7 +10,8 @@ least half of that for each. The f - s smallest terms bound every completion.
 
 A group put together greedily comes first: the better it is, the fewer records can be in a better one. The search
 visits sets in a fixed order of the candidates, the most promising first, so that each set is met once: all others of a
-set that begins with a candidate are later ones, which bounds it (`first_bounds`). It stops at `most` nodes; what was not visited is then bounded by the bounds of the open nodes, so the answer stays valid.
+set that begins with a candidate are later ones, which bounds it (`first_bounds`). It stops at `most` nodes; what was
+not visited is then bounded by the bounds of the open nodes, so the answer stays valid.
 """
 
 from __future__ import annotations
