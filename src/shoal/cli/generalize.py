@@ -7,16 +7,13 @@ from typing import Any
 
 import click
 
+from shoal.cli.delivery import Delivery
 from shoal.cli.options import (
     NAMES,
-    check_external,
-    deliver,
     input_options,
     output_options,
     progress_bar,
     read_table,
-    recipe_writer,
-    saving_options,
     say_when_compiling,
 )
 from shoal.errors import UsageError
@@ -46,10 +43,6 @@ from shoal.errors import UsageError
 @click.option("--apply", "applied", type=click.Path(), default=None, help="Apply such a mapping instead of searching.")
 @output_options
 def command(
-    output: str | None,
-    report: str | None,
-    external: bool,
-    as_json: bool,
     mapping: str | None,
     applied: str | None,
     k: int | None,
@@ -59,21 +52,13 @@ def command(
 
     Every record then looks like at least k - 1 others in the columns named by --quasi.
     """
-    from shoal.data.files import check_place, check_target
 
     say_when_compiling()
-    save_recipe = recipe_writer(given)
-    saving = saving_options(given, output)
-    check_external(external, report)
     if applied is not None:
         _refuse_with_apply(click.get_current_context())
     elif k is None:
         raise UsageError("k is missing: give -k K, the least number of records in a class")
-    if output is not None:
-        check_target(output, given["file"])
-    for path in (report, mapping):
-        if path is not None:
-            check_place(path, given["file"])
+    delivery = Delivery(given, mapping)
     from shoal.protect.generalize import apply_mapping, generalize
 
     table = read_table(given)
@@ -82,17 +67,7 @@ def command(
     else:
         with progress_bar("generalizing") as progress:
             release = generalize(table, k or 0, progress=progress, **_arguments(given))
-    deliver(
-        release,
-        output,
-        report,
-        saving=saving,
-        save_recipe=save_recipe,
-        external=external,
-        as_json=as_json,
-        show=show,
-        also={} if mapping is None else {mapping: release.save_mapping},
-    )
+    delivery.write(release, show, also={} if mapping is None else {mapping: release.save_mapping})
 
 
 def _refuse_with_apply(context: click.Context) -> None:

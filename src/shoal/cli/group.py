@@ -6,15 +6,12 @@ from typing import Any
 
 import click
 
+from shoal.cli.delivery import Delivery
 from shoal.cli.options import (
-    check_external,
-    deliver,
     input_options,
     output_options,
     progress_bar,
     read_table,
-    recipe_writer,
-    saving_options,
     say_when_compiling,
 )
 
@@ -43,10 +40,6 @@ from shoal.cli.options import (
 @click.option("--threads", type=click.IntRange(min=1), default=None, help="At most this many; all cores by default.")
 @output_options
 def command(
-    output: str | None,
-    report: str | None,
-    external: bool,
-    as_json: bool,
     groups_file: str | None,
     front: bool,
     **given: Any,
@@ -56,31 +49,15 @@ def command(
     Every record then looks like at least k - 1 others within each group of columns. Over all columns together fewer
     may look alike: the joint k is measured and printed.
     """
-    from shoal.data.files import check_place, check_target
     from shoal.protect.grouping import group_attributes
 
     say_when_compiling()
-    save_recipe = recipe_writer(given)
-    saving = saving_options(given, output)
-    check_external(external, report)
-    if output is not None:
-        check_target(output, given["file"])
-    if report is not None:
-        check_place(report, given["file"])
+    delivery = Delivery(given)
     groups = None if groups_file is None else read_groups(groups_file)
     table = read_table(given)
     with progress_bar("column groups") as progress:
         release = group_attributes(table, groups=groups, with_front=front, progress=progress, **given)
-    deliver(
-        release,
-        output,
-        report,
-        saving=saving,
-        save_recipe=save_recipe,
-        external=external,
-        as_json=as_json,
-        show=show,
-    )
+    delivery.write(release, show)
 
 
 def read_groups(place: str) -> Any:

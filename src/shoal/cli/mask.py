@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from shoal.cli.delivery import Delivery
 from shoal.cli.options import (
     NAMES,
-    check_external,
-    deliver,
     input_options,
     output_options,
     progress_bar,
     read_table,
-    recipe_writer,
-    saving_options,
     say_when_compiling,
 )
 from shoal.errors import UsageError
@@ -85,29 +82,19 @@ def method_options(command: Any) -> Any:
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Runs at the same time.")
 @method_options
 @output_options
-def command(
-    output: str | None, report: str | None, external: bool, swap_file: str | None, as_json: bool, **given: Any
-) -> None:
+def command(swap_file: str | None, **given: Any) -> None:
     """Swap records of FILE between districts so that the vital group's outliers are masked.
 
     Only the parameter values of swapped pairs change. Written is only what was verified.
     """
-    from shoal.data.files import check_place, check_target
 
     say_when_compiling()
-    save_recipe = recipe_writer(given)
-    saving = saving_options(given, output)
-    check_external(external, report)
     for name in ("quasi", "weight"):
         if given[name]:
             raise UsageError(f"--{name} has no meaning for masking: leave it out; --influential names the columns used")
     own = {name: given.pop(name) for name in OWN}
     options = {name: value for name, value in own.items() if value is not None}
-    if output is not None:
-        check_target(output, given["file"])
-    for target in (report, swap_file):
-        if target is not None:
-            check_place(target, given["file"])
+    delivery = Delivery(given, swap_file)
     given["vital"] = _group(given["vital"], "--vital")
     given["second"] = None if given["second"] is None else _group(given["second"], "--second")
     given["weights"] = _weights(given["weights"])
@@ -118,16 +105,8 @@ def command(
     table = read_table(given)
     with progress_bar("masking") as progress:
         release = mask_group(table, progress=progress, **given, **options)
-    deliver(
-        release,
-        output,
-        report,
-        saving=saving,
-        save_recipe=save_recipe,
-        external=external,
-        as_json=as_json,
-        show=show,
-        also={} if swap_file is None else {swap_file: lambda path: _write_swaps(release, path)},
+    delivery.write(
+        release, show, also={} if swap_file is None else {swap_file: lambda path: _write_swaps(release, path)}
     )
 
 

@@ -7,15 +7,12 @@ from typing import Any
 
 import click
 
+from shoal.cli.delivery import Delivery
 from shoal.cli.options import (
-    check_external,
-    deliver,
     input_options,
     output_options,
     progress_bar,
     read_table,
-    recipe_writer,
-    saving_options,
     say_when_compiling,
 )
 
@@ -72,25 +69,18 @@ METHOD_OPTIONS = (
 @click.option("--missing", default="error", show_default=True, help="Missing values: error, drop or median.")
 @click.option("--threads", type=click.IntRange(min=1), default=None, help="At most this many; all cores by default.")
 @output_options
-def command(output: str | None, report: str | None, external: bool, as_json: bool, **given: Any) -> None:
+def command(**given: Any) -> None:
     """Put the records of FILE into groups of at least k and replace each by its group's mean.
 
     Every record then looks like at least k - 1 others in the columns named by --quasi.
     """
-    from shoal.data.files import check_place, check_target
     from shoal.partition.methods import method
 
     say_when_compiling()
-    save_recipe = recipe_writer(given)
-    saving = saving_options(given, output)
-    check_external(external, report)
     own = {name: given.pop(name) for name in (option.name or "" for option in METHOD_OPTIONS)}
     options = {name: value for name, value in own.items() if value is not None}
     method(given["method"]).check_options(options)
-    if output is not None:
-        check_target(output, given["file"])
-    if report is not None:
-        check_place(report, given["file"])
+    delivery = Delivery(given)
     from shoal.protect.microaggregation import microaggregate
 
     table = read_table(given)
@@ -98,16 +88,7 @@ def command(output: str | None, report: str | None, external: bool, as_json: boo
         release = microaggregate(table, progress=progress, **given, **options)
     from shoal.cli.tables import print_release
 
-    deliver(
-        release,
-        output,
-        report,
-        saving=saving,
-        save_recipe=save_recipe,
-        external=external,
-        as_json=as_json,
-        show=print_release,
-    )
+    delivery.write(release, print_release)
 
 
 command.params.extend(METHOD_OPTIONS)

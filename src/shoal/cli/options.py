@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,7 +13,6 @@ import click
 if TYPE_CHECKING:
     from shoal.data.table import Table
     from shoal.evolve.progress import Progress
-    from shoal.release import Release
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -89,94 +88,12 @@ def output_options(command: F) -> F:
     return command
 
 
-def check_external(external: bool, report: str | None) -> None:
-    """An option that nothing uses is an error."""
-    from shoal.errors import UsageError
-
-    if external and report is None:
-        raise UsageError("--external is about the page of --report: give --report FILE.html, or leave it out")
-
-
 def read_table(given: dict[str, Any]) -> Table:
     """The table of the input options, taken out of a command's arguments."""
     from shoal.data.table import read
 
     names = ("identifiers", "quasi", "confidential", "weight", "delimiter", "encoding", "decimal")
     return read(given.pop("file"), **{name: given.pop(name) for name in names})
-
-
-def deliver(
-    release: Release,
-    output: str | None,
-    report: str | None,
-    *,
-    saving: dict[str, Any],
-    save_recipe: Callable[[Release], None],
-    external: bool,
-    as_json: bool,
-    show: Callable[[Any], None],
-    also: Mapping[str, Callable[[str], Any]] | None = None,
-) -> None:
-    """Write what was asked for and print the figures; `also`: other files to write, by their paths."""
-    if release.facts.get("stopped"):
-        click.echo("Stopped before its end; this is the best so far.", err=True)
-    if output is not None:
-        release.save(output, **saving)
-    save_recipe(release)
-    for path, write in (also or {}).items():
-        write(path)
-    if report is not None:
-        release.report(report, external)
-    if as_json:
-        print_json(release.facts)
-        return
-    show(release)
-    for target in (output, *(also or ()), report):
-        if target is not None:
-            click.echo(f"Written: {target}")
-
-
-def recipe_writer(given: dict[str, Any]) -> Callable[[Release], None]:
-    """What writes a release's recipe where --save-recipe says, once its output is written; checked before any work."""
-    path = given.pop("save_recipe")
-    if path is not None:
-        from shoal.recipe import check_recipe_place
-
-        check_recipe_place(path)
-
-    def write(release: Release) -> None:
-        if path is None or release.recipe is None:
-            return
-        if release.facts.get("stopped"):
-            click.echo("Warning: the recipe repeats the stopped run to its end.", err=True)
-        release.recipe.save(path)
-        click.echo(f"Written: {path}", err=True)
-
-    return write
-
-
-def saving_options(given: dict[str, Any], output: str | None) -> dict[str, Any]:
-    """How the table is to be saved, out of a command's arguments; a policy that cannot be read is an error now."""
-    from shoal.errors import UsageError
-    from shoal.gate.policy import check_policy
-
-    chosen = {name: given.pop(name) for name in ("shuffle", "policy", "previous")}
-    for name, value in chosen.items():
-        if value and output is None:
-            raise UsageError(f"--{name} is about the file that is written: name one with -o, or leave it out")
-    check_policy(chosen["policy"])
-    check_previous(chosen["previous"])
-    return chosen
-
-
-def check_previous(path: str | None) -> None:
-    """An error now, before any work, if an earlier release that is named is not there."""
-    from pathlib import Path
-
-    from shoal.errors import InputError
-
-    if path is not None and not Path(path).is_file():
-        raise InputError(f"the earlier release {path} is no file: check its path, or leave out --previous")
 
 
 def print_json(facts: dict[str, Any]) -> None:

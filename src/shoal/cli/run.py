@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from shoal.cli.delivery import check_external, check_previous
 from shoal.cli.options import (
-    check_external,
-    check_previous,
     external_option,
     print_json,
     progress_bar,
