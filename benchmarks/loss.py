@@ -77,9 +77,8 @@ def bounds() -> None:
         found, first = timed(auto, part, 3, effort="quick", seed=seed)
         proved, cpu = timed(prove, part, 3, found, seconds=60.0)
         cpu += first
-        print(
-            f"200 of Census, k=3, seed {seed}: proved {proved.facts['proved']}, gap {proved.facts['gap']:.3f} %, {cpu:.1f} s"
-        )
+        facts = proved.facts
+        print(f"200 of Census, k=3, seed {seed}: proved {facts['proved']}, gap {facts['gap']:.3f} %, {cpu:.1f} s")
 
 
 def large(quick: bool, again: bool) -> None:
