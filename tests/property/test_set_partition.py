@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from odd_records import records, some_weights
-from shoal.partition.memetic import regions
+from shoal.partition.memetic import cross, regions
 from shoal.partition.set_partition import Pool, recombine
 from shoal.partition.space import survey
 
@@ -45,7 +45,7 @@ def test_the_best_partition_of_a_small_pool_is_found(case, seed):
     for _ in range(n // k - 1):
         pool.add([rng.permutation(n)[:k]])
     known = partitions[0]
-    found = recombine(pool, known, iterations=10**9)
+    found = recombine(pool, known, iterations=10**9, looks=10**9)
     groups = [set(map(int, rows)) for rows in pool.groups]
     costs = [cost(values, rows, weights) for rows in pool.groups]
     assert len({frozenset(g) for g in groups}) == len(groups)
@@ -63,9 +63,44 @@ def test_a_programme_with_much_work_is_the_last_and_never_worse():
     for labels in partitions:
         pool.add_labels(labels)
     before = sum(pool.costs[c] for c in pool.columns(partitions[0]))
-    short, long = (recombine(pool, partitions[0], iterations) for iterations in (-1, 10**9))
-    losses = [sum(pool.costs[c] for c in pool.columns(labels)) for labels in (short, long)]
-    assert losses[1] <= losses[0] <= before
+    short, cut, long = (recombine(pool, partitions[0], *limits) for limits in ((-1, 10**9), (10**9, 0), (10**9, 10**9)))
+    losses = [sum(pool.costs[c] for c in pool.columns(labels)) for labels in (short, cut, long)]
+    assert losses[2] <= min(losses) and max(losses) <= before
+    np.testing.assert_array_equal(cut, recombine(pool, partitions[0], 10**9, 0))  # work is counted, not time
+
+
+@settings(max_examples=40)
+@given(records(least_k=2, most_k=3, most_times=12), st.integers(0, 2**31))
+def test_a_cross_takes_the_cheaper_groups_of_every_island(case, seed):
+    values, k = case
+    n, rng = len(values), np.random.default_rng(seed)
+    weights = some_weights(n, seed) if seed % 2 else None
+    space = survey(values, k, weights)
+    one = (np.arange(n) % (n // k)).astype(np.int32)
+    other = one.copy()
+    for _ in range(3):  # records of a few groups change places
+        i, j = rng.integers(n, size=2)
+        other[[i, j]] = other[[j, i]]
+    child = cross(space, one, other)
+    # The slow twin: islands grown record by record, each with the cheaper side's groups.
+    expected, left = 0.0, set(range(n))
+    while left:
+        island, grown = {min(left)}, set()
+        while island != grown:
+            grown = set(island)
+            island |= {i for i in range(n) for j in grown if one[i] == one[j] or other[i] == other[j]}
+        left -= island
+        rows = np.array(sorted(island))
+        sides = [sum(cost(values, rows[p[rows] == g], weights) for g in set(p[rows])) for p in (one, other)]
+        expected += min(sides)
+        assert any(same_groups(child[rows], p[rows]) for p in (one, other))
+    loss = sum(cost(values, np.flatnonzero(child == g), weights) for g in set(child))
+    slack = 1e-9 * expected + n * space.least + 1e-12 * float((values**2).sum()) + 1e-300
+    assert abs(loss - expected) <= slack
+
+
+def same_groups(one, other):
+    return len(set(zip(one, other, strict=True))) == len(set(one)) == len(set(other))
 
 
 def test_pools_by_region_hold_the_groups_inside():

@@ -104,13 +104,17 @@ def anneal(
     log = empty_log(k)
     pool, lean = np.empty(4 * k, dtype=np.int32), np.empty(4 * k)
     temperature = hot
-    for step in range(proposals):
+    i_next, j_next, r_next = 0, 0, np.uint64(0)
+    for step in range(-1, proposals):
         if step & 255 == 0:
             temperature = hot * (cold / hot) ** (step / proposals)
-        r = draw(rng)
-        i = turns[np.int64(((r >> _S32) * span) >> _S32)]
-        u = np.float64(r & _LOW16) * _SHARE
-        a, b = label[i], label[near[i, np.int64(u * u * width)]]  # the nearest are the likeliest
+        # Who is next does not depend on the moves: looked up a step ahead, memory is not waited for.
+        r, i, j = r_next, i_next, j_next
+        r_next = draw(rng)
+        i_next = turns[np.int64(((r_next >> _S32) * span) >> _S32)]
+        u = np.float64(r_next & _LOW16) * _SHARE
+        j_next = near[i_next, np.int64(u * u * width)]  # the nearest are the likeliest
+        a, b = label[i], label[j]
         if a == b:
             continue
         limit = temperature * heat[i]

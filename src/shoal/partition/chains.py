@@ -18,15 +18,18 @@ from shoal.evolve.control import Control
 from shoal.kernels.anneal import anneal as anneal_kernel
 from shoal.kernels.groups import renew
 from shoal.partition.refine import FROZEN, descend
-from shoal.partition.space import Space
+from shoal.partition.space import Space, turns
 
+Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]
 
 STEP = threading.Lock()  # a chain steps and a checkpoint is taken one at a time
 # In units of each record's own scale; above HOT everything moves, below COLD local search does as well.
 HOT, COLD = 0.18, 0.05
-PIECE = 1_000_000  # proposals between two looks at the clock: about 0.1 s
+PIECE = 1_000_000  # proposals between two looks at the clock, at most: about 0.1 s
+PIECES = 40  # of a chain, at least: what a killed search had under way is little of it
 BAND = 0.1  # below this temperature most groups are settled: the rest is worth looking at again and again
+RESTING = 0.1  # how often a record is looked at whose group has long been the same, against one whose group changes
 QUENCH = 30  # proposals a record that take a snapshot to its local optimum
 
 
@@ -35,7 +38,8 @@ class Chain:
     """A partition being annealed from `hot` to cold over `proposals`; `seen` are local optima it passed late.
 
     Which of two ways a region settled is chance while it is warm, and each region's chances are its own: the local
-    optima of one chain hold good groups for all of them, though no single one has them all.
+    optima of one chain hold good groups for all of them, though no single one has them all. `unsettled` is 1 for a
+    record whose group changes from piece to piece and falls towards 0 when it does not: it needs no more looking at.
     """
 
     labels: Indices
@@ -46,7 +50,11 @@ class Chain:
     done: int = 0
     loss: float = np.inf
     finished: bool = False
+    unsettled: Floats = field(default_factory=lambda: np.ones(1))
     seen: list[Indices] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.unsettled = np.broadcast_to(self.unsettled, self.labels.size)
 
 
 def random_word(seed: int, *place: int) -> int:
@@ -73,8 +81,7 @@ def anneal_chain(
         return
     word = np.array([chain.word], dtype=np.uint64)
     go_on = not control.stopped
-    looks = _looks(chain)
-    stops = np.union1d(np.arange(PIECE, chain.proposals, PIECE), [*looks, chain.proposals])
+    stops, looks = _stops(chain)
     for stop in stops[stops > chain.done]:
         if not go_on:
             break
@@ -82,11 +89,14 @@ def anneal_chain(
         piece = int(stop) - chain.done
         steps = np.array([chain.done, stop]) / chain.proposals
         high, low = chain.hot * (COLD / chain.hot) ** steps
-        anneal_kernel(space.loss, g, space.near, space.heat, space.turns, word, piece, high, low)
+        often = space.often * (RESTING + (1.0 - RESTING) * chain.unsettled)
+        anneal_kernel(space.loss, g, space.near, space.heat, turns(often), word, piece, high, low)
+        changed = space.costs(g.label)[g.label] != space.costs(chain.labels)[chain.labels]
         loss = float(renew(space.loss, g))
         below = [_quenched(space, g.label, word)] if stop in looks else []
         with STEP:
             chain.labels, chain.word, chain.done, chain.loss = g.label, int(word[0]), int(stop), loss
+            chain.unsettled = (chain.unsettled + changed) / 2
             chain.seen.extend(below)
         go_on = control.advance(piece, loss, what)
         after_piece()
@@ -99,11 +109,13 @@ def anneal_chain(
         after_piece()
 
 
-def _looks(chain: Chain) -> NDArray[np.int64]:
-    """The steps at which a snapshot is taken: evenly spread over the way below the band."""
+def _stops(chain: Chain) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The steps at which a piece ends, and at which of them a snapshot is taken: spread over the way below BAND."""
+    count = max(PIECES, -(-chain.proposals // PIECE))
+    stops = chain.proposals * np.arange(1, count + 1) // count
     start = max(0.0, np.log(BAND / chain.hot) / np.log(COLD / chain.hot))
     way = np.linspace(start, 1.0, chain.snapshots + 1)[1:]
-    return np.unique((chain.proposals * way).astype(np.int64))
+    return stops, stops[np.rint(way * count).astype(np.int64) - 1]
 
 
 def _quenched(space: Space, labels: Indices, word: NDArray[np.uint64]) -> Indices:

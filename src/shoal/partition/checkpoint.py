@@ -62,6 +62,7 @@ class Checkpoint:
                     "done": np.array([c.done for c in chains]),
                     "loss": np.array([c.loss for c in chains]),
                     "finished": np.array([c.finished for c in chains]),
+                    "unsettled": np.array([c.unsettled for c in chains]),
                     "seen_by": np.array([i for i, c in enumerate(chains) for _ in c.seen], dtype=np.int64),
                     "seen": np.array([labels for c in chains for labels in c.seen], dtype=np.int32),
                 }
@@ -100,6 +101,7 @@ class Checkpoint:
                     int(a["done"][i]),
                     float(a["loss"][i]),
                     bool(a["finished"][i]),
+                    a["unsettled"][i],
                     [labels for labels, owner in zip(a["seen"], a["seen_by"], strict=True) if owner == i],
                 )
                 for i in range(len(a["words"]))

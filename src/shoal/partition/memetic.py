@@ -2,7 +2,8 @@
 modern answer to what Solanas et al. left open (spec/1, spec/5).
 
     parents: annealing chains from MDAV with their own random numbers
-    pool: the groups of all local optima that the chains passed while they were cold
+    pool: the groups of all local optima that the chains passed while they were cold; each optimum is crossed with the
+        best: of every set of records that both divide among themselves alone, the cheaper one's groups
     repeat: the best partition of groups in the pool (small integer programmes) joins the population
         children, each annealed: the best one from a low temperature; and in turn
             a cross of the best and a random one, from there too: their groups by loss a record, least first, while
@@ -20,6 +21,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from shoal.errors import check_choice, check_k
 from shoal.evolve.control import Control
@@ -43,9 +46,10 @@ MOST_PARENTS = 10
 PARENTS_SHARE = {"quick": 1.0, "standard": 0.6, "thorough": 0.5}  # of the work; the rest is the children's
 GENERATIONS = {"quick": 0, "standard": 3, "thorough": 8}
 ITERATIONS = {"quick": 300, "standard": 400, "thorough": 2_000}  # of the simplex, in the last integer programme
+LOOKS = {"quick": 10, "standard": 30, "thorough": 100}  # of HiGHS at its limits, in each of them
 CHILDREN = 2  # a generation: of the best alone; of two, or a newcomer, in turn
 WARM = 0.11  # where a child's temperature starts, in units of the local scale
-SNAPSHOTS = 40  # of all parents together, but at least a quarter of each; half of a child
+SNAPSHOTS = {"quick": 16, "standard": 40, "thorough": 40}  # of all parents, a quarter at least of each; half of a child
 MOST_COLUMNS = 400_000
 REGION = 2_000  # records that one integer programme looks at
 
@@ -101,7 +105,7 @@ class _Run:
         store: Checkpoint,
     ) -> None:
         self.values, self.weights, self.space, self.seed, self.store = values, weights, space, seed, store
-        self.iterations = ITERATIONS[effort]
+        self.limits, self.snapshots = (ITERATIONS[effort], LOOKS[effort]), SNAPSHOTS[effort]
         share, self.generations = PARENTS_SHARE[effort], GENERATIONS[effort]
         wished = PARENTS[effort] / space.k * max(1.0, space.n / 1000) ** 0.5
         self.parents = int(min(MOST_PARENTS, max(1.0, wished)))
@@ -157,7 +161,7 @@ class _Run:
     def chain(self, stage: int, c: int, first: KPartition) -> Chain:
         """The c-th chain of a stage: a parent from the start, a child of two of the population later."""
         word = random_word(self.seed, stage, c)
-        looks = SNAPSHOTS // 2 if stage else max(SNAPSHOTS // 4, SNAPSHOTS // self.parents)
+        looks = self.snapshots // 2 if stage else max(self.snapshots // 4, self.snapshots // self.parents)
         if stage == 0 or (c == 1 and stage % 2 == 0):
             work = self.child_work if stage else self.parent_work
             return Chain(first.labels.astype(np.int32), word, work, snapshots=looks)
@@ -177,6 +181,8 @@ class _Run:
         self.losses.append(loss)
         if len(self.pool.groups) < MOST_COLUMNS:
             self.pool.add_labels(self.population[-1])
+        if len(self.population) > 1:
+            self.admit(cross(self.space, self.best, labels))
 
     def recombine(self, stage: int) -> None:
         """The best partition of the pool's groups joins the population; region by region if the file is not small."""
@@ -187,7 +193,7 @@ class _Run:
         region = regions(self.space, self.best, random_word(self.seed, stage))
         parts = [self.best[region == r] for r in range(int(region.max()) + 1)]
         pools = self.pool.within(region)
-        work = [partial(recombine, *both, self.iterations) for both in zip(pools, parts, strict=True)]
+        work = [partial(recombine, *both, *self.limits) for both in zip(pools, parts, strict=True)]
         labels = np.empty(self.space.n, dtype=np.int64)
         for r, found in enumerate(self.control.run(work)):
             labels[region == r] = found + r * self.space.n  # numbers of their own
@@ -213,6 +219,17 @@ def regions(space: Space, labels: Indices, word: int) -> NDArray[np.int64]:
     number = np.empty(used, dtype=np.int64)
     number[order] = before * count // space.n
     return number[labels]
+
+
+def cross(space: Space, one: Indices, other: Indices) -> Indices:
+    """Of every set of records that both partitions divide among themselves alone, the groups of the cheaper one."""
+    groups, both = int(one.max()) + 1, int(one.max()) + int(other.max()) + 2
+    shared = coo_array((np.ones(space.n, dtype=np.int8), (one, other + groups)), shape=(both, both))
+    islands, island = connected_components(shared, directed=False)
+    dearer = np.zeros(islands)
+    np.add.at(dearer, island[:groups], space.costs(one))
+    np.add.at(dearer, island[groups:], -space.costs(other))
+    return np.where(dearer[island[one]] > space.least, other + groups, one).astype(np.int32)
 
 
 def inherit(values: Floats, space: Space, one: Indices, other: Indices, weights: Floats | None) -> Indices:

@@ -21,14 +21,14 @@ AT_ONCE = 50  # simplex iterations
 NODES = 1  # of a programme's search
 
 
-def recombine(pool: Pool, known: NDArray[Any], iterations: int) -> Ints:
+def recombine(pool: Pool, known: NDArray[Any], iterations: int, looks: int) -> Ints:
     """A partition of groups in the pool, as good as the known one or better; an amount of work, not of time.
 
     relax: the duals give each group's reduced cost
     a better partition has only groups whose reduced cost is below the distance of the known one from the relaxation
     integer programmes over more and more of those, the most promising first: small ones end at once and find most
     of the gain, and every gain leaves the next one fewer groups to look at; one with more simplex iterations than
-    given is the last
+    given is the last, and each ends when HiGHS has looked at its limits so often (after a round of cuts, a heuristic)
     """
     best, n = np.asarray(known, dtype=np.int64), len(known)
     pool.add_labels(best)
@@ -45,7 +45,7 @@ def recombine(pool: Pool, known: NDArray[Any], iterations: int) -> Ints:
     while True:
         hopeful = order[reduced[order] <= (loss - bound) * (1 + 1e-9)]
         programme = Master(pool.part(np.union1d(hopeful[: int(width)], own)), n)
-        best = programme.best(best, nodes=NODES)[0]
+        best = programme.best(best, nodes=NODES, looks=looks)[0]
         own = pool.columns(best)
         loss = costs[own].sum()
         spent = programme.iterations
@@ -177,8 +177,13 @@ class Master:
             return None
         return self._solver.getInfo().objective_function_value, np.array(self._solver.getSolution().row_dual)
 
-    def best(self, known: NDArray[Any], *, nodes: int, seconds: float | None = None) -> tuple[Ints, bool]:
-        """The best partition of columns, from a known one (its groups are in the pool), and whether it is proved."""
+    def best(
+        self, known: NDArray[Any], *, nodes: int, looks: int | None = None, seconds: float | None = None
+    ) -> tuple[Ints, bool]:
+        """The best partition of columns, from a known one (its groups are in the pool), and whether it is proved.
+
+        `nodes` and `looks` limit the work, `seconds` the time.
+        """
         self._grow()
         solver, m = self._solver, self._held
         start = np.zeros(m)
@@ -189,6 +194,9 @@ class Master:
             solver.setOptionValue(name, value)
         if seconds is not None:
             solver.setOptionValue("time_limit", solver.getRunTime() + max(seconds, 0.1))
+        if looks is not None:
+            left = iter(range(looks))
+            solver.cbMipInterrupt += lambda event: event.interrupt() if next(left, None) is None else None
         guess = highspy.HighsSolution()
         guess.col_value = start.tolist()
         solver.setSolution(guess)

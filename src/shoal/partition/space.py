@@ -27,7 +27,8 @@ TURNS = 8  # of a record on average
 class Space:
     """The records as a search sees them.
 
-    `heat` is each record's own scale of loss, `turns` says how often each is looked at, `least` is no gain at all.
+    `heat` is each record's own scale of loss, `often` how often it is to be looked at and `turns` its number as often,
+    `least` is no gain at all.
     """
 
     x: Floats
@@ -35,6 +36,7 @@ class Space:
     k: int
     near: Indices
     heat: Floats
+    often: Floats
     turns: Indices
     least: float
     loss: Any
@@ -53,6 +55,14 @@ class Space:
         g.label[:] = labels
         return g, float(start(self.loss, g))
 
+    def costs(self, labels: NDArray[Any]) -> Floats:
+        """The SSE of each group of a partition; equal to the last bit for equal groups."""
+        mass = np.bincount(labels, self.w)
+        mass[mass == 0.0] = 1.0  # a number that no group has
+        sums = np.array([np.bincount(labels, self.w * column) for column in self.x.T])
+        squares = self.w * ((self.x - (sums / mass).T[labels]) ** 2).sum(axis=1)
+        return np.asarray(np.bincount(labels, squares), dtype=np.float64)
+
 
 def survey(
     values: Floats, k: int, weights: Floats | None = None, *, seed: int = 0, threads: int | None = None
@@ -68,16 +78,16 @@ def survey(
     # A gain below this is rounding: counting it could go round in circles for ever.
     least = 1e-11 * mean + 1e-14 * float((w[:, None] * x**2).sum() / x.shape[0]) + 1e-300
     heat = np.maximum(scale, 1e-6 * mean)
-    return Space(x, w, k, near, heat, _turns(heat), least, Squares())
-
-
-def _turns(heat: Floats) -> Indices:
-    """Each record's number as often as it is to be looked at, in order: what there is to gain grows with the scale."""
+    # What there is to gain grows with the scale. Where all is equal or a square overflows, there is none.
     most = float(heat.max())
-    # Where all is equal or a square overflows, there is no scale: turns are equal.
-    share = (heat / most) ** TILT if 0.0 < most < np.inf else np.ones(heat.size)
-    often = np.maximum(1, np.rint(TURNS * share / share.mean()))
-    return np.repeat(np.arange(heat.size, dtype=np.int32), often.astype(np.int64))
+    often = (heat / most) ** TILT if 0.0 < most < np.inf else np.ones(heat.size)
+    return Space(x, w, k, near, heat, often, turns(often), least, Squares())
+
+
+def turns(often: Floats) -> Indices:
+    """Each record's number in order, TURNS times on average, as often as told by comparison, and once at least."""
+    times = np.maximum(1, np.rint(TURNS * often / often.mean()))
+    return np.repeat(np.arange(often.size, dtype=np.int32), times.astype(np.int64))
 
 
 def without_oversized(values: Floats, k: int, partition: KPartition, weights: Floats | None = None) -> KPartition:

@@ -64,6 +64,8 @@ def round_edges(low: float, high: float, whole: bool = False) -> Floats:
     if not high > low:
         return np.array([low - 0.5, low + 0.5])
     wanted = (high - low) / BARS
+    if wanted < np.finfo(float).tiny:  # too narrow to be divided
+        return np.array([low, high])
     power = 10.0 ** np.floor(np.log10(wanted))
     step = next(float(m * power) for m in (1, 2, 5, 10) if m * power >= wanted * (1 - 1e-9))
     if whole:
