@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 from shoal.errors import check_choice, check_k
 from shoal.grouping.grouping import Grouping, columns_of
 from shoal.kernels.distance import EUCLIDEAN, L1
-from shoal.kernels.grouping import INTERVALS, count_links, fill_distances, group_figures
-from shoal.kernels.mdav_by_sweep import groups_by_sweep
+from shoal.kernels.grouping import INTERVALS, count_links, fill_distances, group_figures, group_labels
 from shoal.measure.convention import CONVENTIONS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Labels = NDArray[np.int32]
+Microaggregated = tuple[Ints, Labels, int]  # the columns of a group, the labels, and how many of them are distinct
 
 SAMPLED_ABOVE = 2000
 SAMPLE = 1000
@@ -94,12 +94,10 @@ class GroupingCost:
         self.n, self.d = scaled.shape
         self.k = check_k(k, self.n)
         self._columns = np.ascontiguousarray(scaled.T, dtype=np.float64)
-        self._rows = np.ascontiguousarray(scaled, dtype=np.float64)
         centred = self._columns - self._columns.mean(axis=1)[:, None]
         self.sst = float((centred**2).sum())
         constant = np.ptp(self._columns, axis=1) == 0
         deviations = np.sqrt((centred**2).mean(axis=1))
-        self._ones = np.ones(self.n)
         self._reach = np.where(constant, np.nan, -1.0 if self.convention.relative else deviations)
         self._width = self.n // self.k + 1  # no MDAV forms more groups
         self._cells = max(1, int((~constant).sum())) * self.n * INTERVALS
@@ -208,12 +206,13 @@ class GroupingCost:
 
     def labels(self, group: int) -> Labels:
         """The record groups of one group of columns, as MDAV forms them."""
-        values = self._rows.take(columns_of(group), axis=1)
+        return self._mdav(np.array(columns_of(group)))[0]
+
+    def _mdav(self, chosen: Ints) -> tuple[Labels, int]:
         sound = not self.convention.thesis_mdav
         least, metric = (3 * self.k, EUCLIDEAN) if sound else (2 * self.k, L1)
-        labels: Labels = groups_by_sweep(values, self._ones, self.k, least, sound, metric).astype(np.int32)
-        labels[labels < 0] = labels.max() + 1  # the last records are a group of their own
-        return labels
+        found: tuple[Labels, int] = group_labels(self._columns, chosen, self.k, least, sound, metric)
+        return found
 
     def _sample(self, seed: int) -> Ints:
         if self.n <= SAMPLED_ABOVE:
@@ -237,22 +236,22 @@ class GroupingCost:
         error = 100.0 * math.sqrt(max(0.0, share * (1 - share)) / self.records.size) if self.sampled else 0.0
         return Evaluation(loss, disclosure, linkage, error)
 
-    def _microaggregate(self, group: int) -> tuple[tuple[float, int], tuple[Labels, int]]:
+    def _microaggregate(self, group: int) -> tuple[tuple[float, int], Microaggregated]:
         """MDAV on the columns of one group: its figures, and labels where groups that share a centroid are one."""
         chosen = np.array(columns_of(group))
         started = time.perf_counter()
-        labels = self.labels(group)
+        labels, groups = self._mdav(chosen)
         started = self.spending.book("MDAV", started)
-        sse, hits, groups = group_figures(self._columns, chosen, labels, int(labels.max()) + 1, self._reach)
+        sse, hits, groups = group_figures(self._columns, chosen, labels, groups, self._reach)
         self.spending.book("loss and intervals", started)
         self.subsets_computed += 1
         if self._caching:
             self._figures[group] = (sse, hits)
-            self._labels.put(group, (labels, groups), labels.nbytes)
-        return (sse, hits), (labels, groups)
+            self._labels.put(group, (chosen, labels, groups), chosen.nbytes + labels.nbytes)
+        return (sse, hits), (chosen, labels, groups)
 
-    def _labels_of(self, group: int) -> tuple[Labels, int]:
-        kept: tuple[Labels, int] | None = self._labels.get(group)
+    def _labels_of(self, group: int) -> Microaggregated:
+        kept: Microaggregated | None = self._labels.get(group)
         return self._microaggregate(group)[1] if kept is None else kept
 
     def _room(self, records: Ints, memory: int, least: int | None = None) -> Tables:
@@ -273,10 +272,9 @@ class GroupingCost:
         known = tables.find(group) if self._caching else None
         if known is not None:
             return known
-        labels, groups = self._labels_of(group)
+        chosen, labels, groups = self._labels_of(group)
         place = tables.take(group, groups, labels)
         started = time.perf_counter()
-        chosen = np.array(columns_of(group))
         fill_distances(
             self._columns, chosen, labels, groups, tables.records, tables.distances[place], tables.surely[place]
         )

@@ -23,9 +23,9 @@ from shoal.grouping.cost import Evaluation, GroupingCost
 from shoal.grouping.grouping import Grouping, bell, canonical, columns_of, together
 from shoal.grouping.operators import group_split
 
-EVALUATIONS = 240_000
-PARENTS = 5
-FIRST, LATER = 0.04, 0.03  # what an annealing of a parent and of a child takes of the budget,
+EVALUATIONS = 280_000
+PARENTS = 2
+FIRST, LATER = 0.2, 0.1  # what an annealing of a parent and of a child takes of the budget,
 LEAST_FIRST, LEAST_LATER = 40, 25  # and so many steps a column at least
 HOT, WARM, COLD = 0.115, 0.08, 0.035
 SWAP, SPLIT, MERGE, ALONE = 0.4, 0.03, 0.03, 0.06  # shares of the steps; the others move a column

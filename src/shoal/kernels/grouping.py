@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.kernels.compiling import inner, kernel
+from shoal.kernels.mdav_by_sweep import groups_by_sweep
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -88,6 +89,28 @@ def _share_labels(centroids: Floats, labels: NDArray[np.int32]) -> int:
         for i in range(labels.size):
             labels[i] = dense[target[labels[i]]]
     return distinct
+
+
+@kernel("Tuple((int32[::1], int64))(float64[:,::1], int64[::1], int64, int64, boolean, int64)")
+def group_labels(
+    columns: Floats, chosen: Ints, k: int, least: int, one_more: bool, metric: int
+) -> tuple[NDArray[np.int32], int]:
+    """The records' groups by MDAV on the chosen columns, and their number; the records left over are one too."""
+    n = columns.shape[1]
+    values = np.empty((n, chosen.size))
+    for j in range(chosen.size):
+        for i in range(n):
+            values[i, j] = columns[chosen[j], i]
+    found = groups_by_sweep(values, np.ones(n), k, least, one_more, metric)
+    whole = found.max() + 1
+    labels = np.empty(n, np.int32)
+    groups = whole
+    for i in range(n):
+        labels[i] = found[i]
+        if found[i] < 0:
+            labels[i] = whole
+            groups = whole + 1
+    return labels, groups
 
 
 @kernel("Tuple((float64, int64, int64))(float64[:,::1], int64[::1], int32[::1], int64, float64[::1])")

@@ -10,8 +10,8 @@ EFFORTS = ("quick", "standard", "thorough")
 # of k / 5 they grow with above 5
 _WORK = {
     "quick": (17_000.0, 0.8, 150.0, 0.3),
-    "standard": (42_000.0, 0.5, 500.0, 0.45),
-    "thorough": (280_000.0, 0.5, 3_000.0, 0.45),
+    "standard": (44_000.0, 0.45, 500.0, 0.5),
+    "thorough": (310_000.0, 0.5, 3_000.0, 0.5),
 }
 
 
