@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,9 +12,12 @@ from hypothesis import strategies as st
 from odd_records import records
 from reference import search as naive
 from shoal.errors import UsageError
+from shoal.evolve.control import Control
+from shoal.kernels.exact import best_by_subsets
 from shoal.kernels.groups import padded
 from shoal.kernels.pricing import Found, price
-from shoal.partition.bounds import prove
+from shoal.partition.bounds import _Bound, prove
+from shoal.partition.cuts import VIOLATED, incidence, touched, violated
 from shoal.partition.mdav import mdav
 from shoal.partition.neighbours import neighbour_lists
 from shoal.partition.partition import KPartition
@@ -53,6 +58,52 @@ def test_bound_is_below_the_optimum_and_proved_is_the_optimum(case):
         assert found.facts["lower_bound"] <= best + 1e-9 * scale
         if found.facts["proved"]:
             assert found.sse(values) == pytest.approx(best, rel=1e-8, abs=1e-11 * scale)
+
+
+@settings(max_examples=40)
+@given(st.integers(3, 9), st.integers(0, 2**31))
+def test_cuts_are_those_that_halves_of_groups_violate(n, seed):
+    rng = np.random.default_rng(seed)
+    groups = [np.sort(rng.choice(n, rng.integers(2, min(n, 5) + 1), replace=False)) for _ in range(12)]
+    share = rng.choice([0.0, 0.25, 0.5, 1.0], size=12)
+    held = incidence(groups, n)
+    every = list(itertools.combinations(range(n), 3))
+    table = touched(held, every).toarray()
+    parted = share * (share < 1)
+    excess = {}
+    for c, cut in enumerate(every):
+        assert table[:, c].tolist() == [float(len(set(cut) & set(rows.tolist())) >= 2) for rows in groups]
+        excess[cut] = float(parted @ table[:, c]) - 1
+    found = violated(held, share)
+    assert len(set(found)) == len(found) and all(excess[cut] > VIOLATED for cut in found)
+    assert bool(found) == any(value > VIOLATED + 1e-12 for value in excess.values())
+    if found:
+        assert excess[found[0]] == pytest.approx(max(excess.values()))
+
+
+@settings(max_examples=20)
+@given(st.integers(2, 3), st.integers(8, 14), st.integers(0, 2**31))
+def test_with_cuts_small_files_are_proved_and_the_proof_is_right(k, n, seed):
+    values = np.random.default_rng(seed).normal(size=(n, 2))
+    found = prove(values, k, mdav(values, k), seconds=None)
+    best = KPartition(best_by_subsets(values, np.ones(n), k, mdav(values, k).labels.copy()))
+    assert found.facts["proved"] and found.sse(values) == pytest.approx(best.sse(values), rel=1e-9)
+
+
+def test_cuts_close_most_of_the_gap():
+    """On 60 records the relaxation alone stays below the optimum; its bound with cuts comes nearer."""
+    values = np.random.default_rng(1).normal(size=(60, 5))
+    search = _Bound(values, 3, refine(values, 3, mdav(values, 3)), None)
+    control = Control()
+    search.generate(control, np.inf)
+    alone = search.bound
+    search.tighten(control, np.inf)
+    cut = search.bound
+    search.close(control, np.inf)
+    assert search.optimal and search.rounds_of_cuts > 0
+    optimum = search.best.sse(values)
+    assert alone < cut <= optimum * (1 + 1e-9)
+    assert optimum - cut < 0.5 * (optimum - alone)
 
 
 def test_a_small_file_is_proved_and_a_stopped_run_says_nothing():

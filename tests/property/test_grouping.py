@@ -18,12 +18,23 @@ from shoal.grouping.cost import GroupingCost
 from shoal.grouping.exact import exact
 from shoal.grouping.front import front, non_dominated
 from shoal.grouping.gomm import GommSettings, gomm
-from shoal.grouping.grouping import apart, as_lists, at_random, bell, canonical, from_lists, together
-from shoal.grouping.memetic import inherited, memetic, step
+from shoal.grouping.grouping import (
+    apart,
+    as_lists,
+    at_random,
+    bell,
+    canonical,
+    from_lists,
+    numbered,
+    of_numbers,
+    together,
+)
+from shoal.grouping.memetic import inherited, memetic
 from shoal.grouping.monitor import COLUMNS, Monitor
 from shoal.grouping.operators import CROSSOVER, MUTATIONS, OPERATORS, crossover
 from shoal.kernels.grouping import count_links, fill_distances, group_figures
 from shoal.kernels.groupings import groupings_below, least_completions
+from shoal.kernels.steps import learn_step, likely_step
 from shoal.measure.convention import CONVENTIONS
 
 SMALL = GommSettings(population=12, generations=6, times={**dict.fromkeys(MUTATIONS, 2), CROSSOVER: 3})
@@ -212,7 +223,7 @@ def test_the_exact_search_finds_what_trying_all_groupings_finds():
 def test_the_walk_through_all_groupings_leaves_out_only_what_its_bound_excludes():
     values = scale(made_values(n=30, d=4), "minmax")
     cost = GroupingCost(values, 3, "thesis")
-    price = np.array([0.0, *(cost.price_without_links(group) for group in range(1, 16))])
+    price = np.array([0.0, *(cost.price_without_links((group,)) for group in range(1, 16))])
     least = least_completions(price)
     labels, surely = np.zeros((16, 30), np.int32), np.zeros((16, 30), bool)
     for group in range(1, 16):
@@ -254,22 +265,57 @@ def test_d_gomm_drops_operators_only_after_five_vain_generations():
 
 
 @given(st.integers(1, 12), st.integers(0, 2**32))
-def test_steps_and_heirs_are_groupings_of_the_same_columns(d, seed):
+def test_heirs_are_groupings_of_the_same_columns(d, seed):
     rng = random.Random(seed)
     one, other = at_random(d, rng), at_random(d, rng)
-    assert is_partition(step(one, d, rng), d)
     child = inherited(one, other, rng)
     assert is_partition(child, d) and len(child) <= max(len(one), len(other))
     assert inherited(one, one, rng) == one
 
 
-def test_every_kind_of_step_is_taken():
+def drawn(start, pairs, sizes, state, *, temperature=0.1, doubt=1.0):
+    """A step from a grouping: the grouping it leads to, what it may cost, and what it does by the estimate."""
+    numbers = numbered(start)
+    end = np.empty_like(numbers)
+    allowed, change = likely_step(numbers, end, pairs, sizes, temperature, doubt, state)
+    return of_numbers(end), allowed, change
+
+
+@given(st.integers(1, 12), st.integers(0, 2**32))
+def test_a_step_is_a_grouping_with_the_estimate_of_the_slow_twin_and_learning_corrects_it(d, seed):
+    rng = np.random.default_rng(seed)
+    pairs, sizes, state = rng.normal(size=(d, d)), rng.normal(size=d + 1), rng.integers(2**63, size=1).astype(np.uint64)
+    start = at_random(d, random.Random(seed))
+    end, allowed, change = drawn(start, pairs, sizes, state)
+    assert is_partition(end, d) and allowed >= 0
+    change_of = lambda: slow.estimate(end, pairs, sizes) - slow.estimate(start, pairs, sizes)  # noqa: E731
+    assert change == pytest.approx(change_of(), abs=1e-9)
+    learn_step(numbered(start), numbered(end), pairs, sizes, 0.25)
+    of_sizes = [sorted(group.bit_count() for group in grouping) for grouping in (start, end)]
+    if start == end or (max(map(max, of_sizes)) == 1 and of_sizes[0] == of_sizes[1]):
+        assert change_of() == pytest.approx(change, abs=1e-9)  # nothing that the two do not share
+    else:
+        assert change_of() == pytest.approx(change + 0.25, abs=1e-9)
+
+
+def test_every_kind_of_step_is_taken_and_dear_ones_only_in_doubt():
     start = from_lists([[0, 1, 2], [3, 4], [5]], 6)
-    rng = random.Random(1)
-    counts = {len(step(start, 6, rng)) for _ in range(300)}
-    sizes = {tuple(sorted(group.bit_count() for group in step(start, 6, rng))) for _ in range(300)}
-    assert counts == {2, 3, 4}  # merged, or a lone column moved; moved or swapped; split, or a column alone
-    assert {(1, 2, 3), (2, 2, 2), (1, 1, 4), (1, 5), (1, 1, 2, 2)} <= sizes
+    pairs, sizes, state = np.zeros((6, 6)), np.zeros(7), np.array([1], np.uint64)
+    ends = [drawn(start, pairs, sizes, state)[0] for _ in range(600)]
+    assert {len(end) for end in ends} == {2, 3, 4}  # merged or a lone column moved; moved or swapped; split or alone
+    of_sizes = {tuple(sorted(group.bit_count() for group in end)) for end in ends}
+    assert {(1, 2, 3), (2, 2, 2), (1, 1, 4), (1, 5), (1, 1, 2, 2)} <= of_sizes
+    pairs[5, :] = 50.0  # column 5 should stay alone
+    sure = [drawn(start, pairs, sizes, state, doubt=0.01) for _ in range(300)]
+    assert all(0b100000 in end and change <= 0.5 for end, _, change in sure)
+    assert any(0b100000 not in drawn(start, pairs, sizes, state, doubt=30.0)[0] for _ in range(300))
+
+
+@given(st.integers(1, 70), st.integers(0, 2**32))
+def test_numbers_of_groups_say_the_same_grouping(d, seed):
+    grouping = at_random(d, random.Random(seed))
+    assert of_numbers(numbered(grouping)) == grouping
+    assert of_numbers(d - 1 - numbered(grouping)) == grouping
 
 
 def test_a_search_over_few_groupings_ends_early_and_finds_the_best():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -97,3 +98,13 @@ def partitions(columns):
         yield [[first], *grouping]
         for i, group in enumerate(grouping):
             yield [*grouping[:i], [first, *group], *grouping[i + 1 :]]
+
+
+def estimate(grouping, pairs, sizes):
+    """The estimated price of a grouping: pairs over the root of the group's size, and a number for the size."""
+    price = 0.0
+    for group in grouping:
+        columns = [c for c in range(len(pairs)) if group >> c & 1]
+        within = sum(pairs[max(a, b), min(a, b)] for a, b in itertools.combinations(columns, 2))
+        price += within / len(columns) ** 0.5 + sizes[len(columns)]
+    return price

@@ -136,27 +136,44 @@ class GroupingCost:
         """What one more link adds to the price."""
         return (1 - self.balance) * 50.0 / self.records.size
 
-    def price_without_links(self, group: int) -> float:
-        """What one group of columns adds to the price by its loss and its interval disclosure."""
-        sse, hits = self.figures(group)
-        return self.balance * self._loss(sse) + (1 - self.balance) * self._disclosure(hits) / 2
+    def price_without_links(self, grouping: Grouping, limit: float = math.inf) -> float:
+        """What loss and interval disclosure add to the price; of some groups alone once that is not below `limit`."""
+        per_sse = self.balance * 100.0 / self.sst if self.sst else 0.0
+        per_hit = (1 - self.balance) * 50.0 / self._cells
+        price = 0.0
+        missing = []
+        for group in grouping:  # what is known comes first: it may already be too much
+            known = self._figures.get(group)
+            if known is None:
+                missing.append(group)
+            else:
+                price += per_sse * known[0] + per_hit * known[1]
+        self.subset_requests += len(grouping) - len(missing)
+        for group in missing:
+            if price >= limit:
+                break
+            sse, hits = self.figures(group)
+            price += per_sse * sse + per_hit * hits
+        return price
 
     def nearest_own(self, group: int) -> tuple[Labels, NDArray[np.bool_]]:
         """The labels of one group of columns, and which records lie strictly nearest to their own centroid."""
         place = self._place(group, self._tables)
         return self._tables.labels[place], self._tables.surely[place]
 
-    def below(self, grouping: Grouping, limit: float) -> Evaluation | None:
-        """The cost of a grouping if its price is below `limit`; nothing, and that sooner, if it is not."""
+    def below(self, grouping: Grouping, limit: float, base: float | None = None) -> Evaluation | None:
+        """The cost of a grouping if its price is below `limit`; nothing, and that sooner, if it is not.
+
+        `base` is its price without links, where the caller has it already.
+        """
         self.requests += 1
         known = self._known.get(grouping)
         if known is not None:
             return known if self.price(known) < limit else None
-        base = 0.0
-        for group in sorted(grouping, key=self._new):  # what is known comes first: it may already be too much
-            base += self.price_without_links(group)
-            if base >= limit:
-                return None
+        if base is None:
+            base = self.price_without_links(grouping, limit)
+        if base >= limit:
+            return None
         self.computed += 1
         most = (limit - base) / self.price_of_link if self.price_of_link else math.inf
         links = self._links(grouping, self._tables, most)
@@ -218,9 +235,6 @@ class GroupingCost:
         if self.n <= SAMPLED_ABOVE:
             return np.arange(self.n)
         return np.sort(np.random.default_rng(seed).choice(self.n, SAMPLE, replace=False))
-
-    def _new(self, group: int) -> bool:
-        return group not in self._figures
 
     def _loss(self, sse: float) -> float:
         return 100.0 * sse / self.sst if self.sst else 0.0

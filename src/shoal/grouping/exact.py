@@ -44,7 +44,7 @@ def exact(cost: GroupingCost, *, evaluations: int = 4_000, seed: int = 0, progre
     limit = cost.price(cost.evaluate(best))
     price, labels, surely = np.zeros(1 << d), np.zeros((1 << d, n), np.int32), np.zeros((1 << d, n), np.bool_)
     for group in range(1, 1 << d):
-        price[group] = cost.price_without_links(group)
+        price[group] = cost.price_without_links((group,))
         labels[group], surely[group] = cost.nearest_own(group)
         progress(group, 1 << d, limit, "groups of columns")
     bounds, found = _below(price, labels, surely, limit, cost)

@@ -10,6 +10,9 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from shoal.errors import UsageError
 
 Grouping = tuple[int, ...]
@@ -53,6 +56,30 @@ def group_of(columns: Iterable[int]) -> int:
     for column in columns:
         group |= 1 << column
     return group
+
+
+def numbered(grouping: Grouping) -> NDArray[np.int64]:
+    """The number of each column's group, as kernels have it.
+
+    >>> numbered((0b101, 0b010)).tolist()
+    [0, 1, 0]
+    """
+    numbers = np.empty(sum(grouping).bit_length(), np.int64)
+    for number, group in enumerate(grouping):
+        numbers[columns_of(group)] = number
+    return numbers
+
+
+def of_numbers(numbers: NDArray[np.int64]) -> Grouping:
+    """The grouping whose columns have these groups.
+
+    >>> of_numbers(np.array([3, 1, 3]))
+    (5, 2)
+    """
+    groups: dict[int, int] = {}  # in the order of their lowest columns, for those come first
+    for column, number in enumerate(numbers.tolist()):
+        groups[number] = groups.get(number, 0) | 1 << column
+    return tuple(groups.values())
 
 
 def as_lists(grouping: Grouping) -> list[list[int]]:

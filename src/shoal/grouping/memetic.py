@@ -8,7 +8,8 @@
         taken if it is better, or if it is worse by no more than the temperature allows; the temperature falls
 
 Temperatures are parts of what a column costs on average. How much a step may cost is drawn before the step is costed,
-so that costing ends as soon as it is more.
+so that costing ends as soon as it is more. And steps are costed only if they look worth it by what was costed before
+(kernels/steps.py): one to three of ten random steps, and most of those that would have been taken.
 """
 
 from __future__ import annotations
@@ -17,18 +18,24 @@ import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from shoal.evolve.progress import Progress, silent
 from shoal.grouping.cost import Evaluation, GroupingCost
-from shoal.grouping.grouping import Grouping, bell, canonical, columns_of, together
-from shoal.grouping.operators import group_split
+from shoal.grouping.grouping import Grouping, bell, canonical, columns_of, numbered, of_numbers, together
+from shoal.kernels.steps import learn_step, likely_step
 
-EVALUATIONS = 280_000
-PARENTS = 2
-FIRST, LATER = 0.2, 0.1  # what an annealing of a parent and of a child takes of the budget,
+Ints = NDArray[np.int64]
+
+EVALUATIONS = 160_000
+PARENTS = 4
+FIRST, LATER = 0.1, 0.06  # what an annealing of a parent and of a child takes of the budget,
 LEAST_FIRST, LEAST_LATER = 40, 25  # and so many steps a column at least
-HOT, WARM, COLD = 0.115, 0.08, 0.035
-SWAP, SPLIT, MERGE, ALONE = 0.4, 0.03, 0.03, 0.06  # shares of the steps; the others move a column
+HOT, WARM, COLD = 0.25, 0.08, 0.035
+LEARNING_RATE, DOUBT_RATE = 0.2, 0.005
 AHEAD = 8  # steps whose groups are costed on all threads at once, where costing a group takes long
 ENOUGH = 20  # evaluations for each grouping that there is: few columns need no long search
 
@@ -54,7 +61,7 @@ def memetic(
 ) -> MemeticResult:
     """Search until `evaluations` groupings were asked for; `starts` are annealed besides one group of all columns."""
     search = _Search(cost, evaluations, seconds, random.Random(seed), progress)
-    for start in (together(cost.d), *starts):
+    for start in starts:
         search.price(start)
     search.run(list(starts))
     return MemeticResult(search.best, cost.evaluate(search.best), search.rounds, search.stopped)
@@ -62,6 +69,8 @@ def memetic(
 
 class _Search:
     """One run: its budget, its random numbers, and the best so far."""
+
+    estimate: _Estimate
 
     def __init__(
         self, cost: GroupingCost, evaluations: int, seconds: float | None, rng: random.Random, progress: Progress
@@ -76,19 +85,20 @@ class _Search:
         self._budget = min(max(1, evaluations), ENOUGH * bell(cost.d))
         self._stop = None if seconds is None else time.monotonic() + seconds
         self._progress = progress
+        self._unit = self.price(together(cost.d)) / cost.d
 
     def run(self, starts: list[Grouping]) -> None:
         """Fill the population, and breed until the budget is spent."""
-        unit = self.price(together(self.cost.d)) / self.cost.d
         population: list[tuple[float, Grouping]] = []
         while not self.over():
-            if self.rounds < PARENTS:
+            if self.rounds < PARENTS:  # each learns for itself, or all would end at the same place
+                self.estimate = _Estimate(self.cost.d, self._unit, self.rng.getrandbits(64))
                 start = starts.pop() if starts and self.rounds else together(self.cost.d)
                 hot, steps = HOT, max(int(FIRST * self._budget), LEAST_FIRST * self.cost.d)
             else:
                 start = self.heir(population)
                 hot, steps = WARM, max(int(LATER * self._budget), LEAST_LATER * self.cost.d)
-            found = self.anneal(start, hot * unit, COLD * unit, steps)
+            found = self.anneal(start, hot * self._unit, COLD * self._unit, steps)
             if found not in population:
                 population = sorted([*population, found])[:PARENTS]
             self.rounds += 1
@@ -103,15 +113,18 @@ class _Search:
         """Random steps at a falling temperature; gives the best grouping that was met, and its price."""
         price, first = self.price(here), self.cost.requests
         best = (price, here)
+        numbers, base = numbered(here), self.cost.price_without_links(here)
         ahead = AHEAD if self.cost.sampled else 1
         while (done := self.cost.requests - first) < steps and not self.over():
             temperature = hot * (cold / hot) ** (done / steps)
-            ways = [step(here, self.cost.d, self.rng) for _ in range(ahead)]
-            self.cost.prepare(ways)
-            for there in ways:
-                found = self.cost.below(there, price + temperature * self.rng.expovariate(1.0))
+            ways = [self.estimate.step(numbers, temperature) for _ in range(ahead)]
+            self.cost.prepare(way.there for way in ways)
+            for way in ways:
+                whole = self.cost.price_without_links(way.there)
+                self.estimate.learn(way, whole - base)
+                found = self.cost.below(way.there, price + way.allowed, whole)
                 if found is not None:
-                    here, price = there, self.cost.price(found)
+                    here, numbers, price, base = way.there, way.end, self.cost.price(found), whole
                     best = min(best, (price, here))
                     self.note(here, price)
                     break
@@ -136,6 +149,38 @@ class _Search:
             self.best, self.least = grouping, price
 
 
+class Way(NamedTuple):
+    """A step: where from and where to (as numbers too), what it may cost, and what it would by the estimate."""
+
+    start: Ints
+    end: Ints
+    there: Grouping
+    allowed: float
+    expected: float
+
+
+class _Estimate:
+    """What steps cost, linkage aside, learnt from those that were costed."""
+
+    def __init__(self, d: int, doubt: float, seed: int) -> None:
+        self._pairs, self._sizes = np.zeros((d, d)), np.zeros(d + 1)
+        self._doubt = doubt
+        self._state = np.array([seed], np.uint64)
+
+    def step(self, start: Ints, temperature: float) -> Way:
+        """A random step that looks worth costing."""
+        end = np.empty_like(start)
+        about = (self._pairs, self._sizes, temperature, self._doubt)
+        allowed, expected = likely_step(start, end, *about, self._state)
+        return Way(start, end, of_numbers(end), allowed, expected)
+
+    def learn(self, way: Way, change: float) -> None:
+        """The estimate goes some of the way to what the step really changes."""
+        miss = change - way.expected
+        self._doubt += DOUBT_RATE * (abs(miss) - self._doubt)
+        learn_step(way.start, way.end, self._pairs, self._sizes, LEARNING_RATE * miss)
+
+
 def inherited(one: Grouping, other: Grouping, rng: random.Random) -> Grouping:
     """The parents give a group each in turn: one that is mostly free, without the columns that the child has.
 
@@ -156,25 +201,3 @@ def inherited(one: Grouping, other: Grouping, rng: random.Random) -> Grouping:
     for column in columns_of(free):
         child[rng.randrange(len(child))] |= 1 << column
     return canonical(child)
-
-
-def step(grouping: Grouping, d: int, rng: random.Random) -> Grouping:
-    """One random step to a neighbour."""
-    column = 1 << rng.randrange(d)
-    home = next(group for group in grouping if group & column)
-    rest = [group for group in grouping if group != home]
-    chance = rng.random()
-    if not rest or chance < SPLIT:
-        return group_split(grouping, rng)
-    i = rng.randrange(len(rest))
-    if chance < SPLIT + MERGE:
-        rest[i] |= home
-        return canonical(rest)
-    if chance < SPLIT + MERGE + ALONE:
-        return canonical([*rest, home ^ column, column])
-    if chance < SPLIT + MERGE + ALONE + SWAP:
-        columns = columns_of(sum(rest))
-        back = 1 << columns[rng.randrange(len(columns))]
-        return canonical([home ^ column | back, *(group ^ back | column if group & back else group for group in rest)])
-    rest[i] |= column
-    return canonical([*rest, home ^ column])

@@ -4,6 +4,7 @@
     price: for each record, the least reduced cost per record of a group with it, by branch and bound
     that share added to each record's dual gives duals that no group violates: their sum is a lower bound
     new columns; repeat until the bound meets the relaxation
+    cuts that the relaxation violates, and the groups that have a negative reduced cost then; repeat while there are any
     then: the best partition of all groups whose reduced cost fits in a share of the gap; it is the optimum if
     its own distance from the bound fits too
 
@@ -26,6 +27,7 @@ from shoal.evolve.control import Control
 from shoal.evolve.progress import Progress
 from shoal.kernels.groups import padded
 from shoal.kernels.pricing import Found, price
+from shoal.partition.cuts import Cut, incidence, touched, violated
 from shoal.partition.neighbours import EXACT_UP_TO, neighbour_lists, runs
 from shoal.partition.partition import KPartition, total_squares
 from shoal.partition.set_partition import Master, Pool
@@ -36,6 +38,8 @@ Floats = NDArray[np.float64]
 MARGIN = 1e-11  # of the sum of absolute duals: far above what rounding can do, far below 1e-9
 NODES = 200_000  # branch and bound nodes a record before its search is cut short
 MOST_COLUMNS = 300_000
+A_ROUND = 2_000  # groups that a round of cuts takes in at once
+WORTH = 0.01  # of the gap: what a round of cuts must close for another
 SHARES = (0.02, 0.1, 0.25, 0.5, 1.0)  # of the gap, in which a group of a better partition must fit
 PULL = 0.6  # weight of the best duals so far in the next prices
 NEARLY = 0.95  # the most that it is raised to where nothing new is found
@@ -62,6 +66,8 @@ def prove(
     control = Control(threads=threads, progress=progress, seconds=seconds, unit=100.0 / sst if sst > 0 else 1.0)
     until = np.inf if seconds is None else clock + seconds
     search.generate(control, until)
+    if not control.stopped:
+        search.tighten(control, until)
     if not control.stopped:
         search.close(control, until)
     sse = search.best.sse(values)
@@ -103,18 +109,18 @@ class _Bound:
         self.pool.add(_variants(partition, near[:, : k + 1], k))
         # In a group of f, each record has at least its f - 1 nearest: half their sum, over f, without any duals.
         self.bound = float(0.5 * (self.near[:, k - 1] / k).sum()) * (1 - 1e-12)
-        self.duals: Floats | None = None
-        self.rounds, self.optimal = 0, False
+        self.duals: Floats | None = None  # of the records, and then of the cuts
+        self.master = Master(self.pool, self.n)
+        self.rounds, self.rounds_of_cuts, self.optimal = 0, 0, False
         self._sse = partition.sse(values)
 
     def generate(self, control: Control, until: float) -> None:
         """Column generation until the bound meets the relaxation or the partition, or time is out."""
-        master = Master(self.pool, self.n)
         sizes, costs = self.best.sizes, np.array(self._group_costs())
         centre = (costs / sizes)[self.best.labels]
         pull = PULL
         while not control.stopped:
-            solved = control.run([lambda: master.duals(until - time.monotonic() if np.isfinite(until) else None)])[0]
+            solved = self._relax(control, until)
             if solved is None:
                 return
             relaxed, duals = solved
@@ -156,23 +162,50 @@ class _Bound:
         parts = control.run([partial(piece, *run) for run in runs(self.n, 20)])
         return None if control.stopped else lowest, [row for part in parts for row in part]
 
+    def tighten(self, control: Control, until: float) -> None:
+        """Cuts and the groups they call for, while a round of cuts closes a fair part of the gap."""
+        reached = self.bound
+        while self.duals is not None and self.bound < self._sse * (1 - 1e-9):
+            solved = self._relax(control, until)
+            if solved is None:
+                return
+            relaxed, duals = solved
+            duals[self.n :] = np.minimum(duals[self.n :], 0.0)
+            fitting = self._fitting(duals, 0.0, control)
+            if fitting is None:
+                return
+            pool, reduced = fitting
+            low = min(0.0, reduced.min(initial=0.0))
+            bound = duals.sum() + low * (self.n // self.k) - MARGIN * np.abs(duals).sum()
+            if bound > self.bound:
+                self.bound, self.duals = float(bound), duals
+            control.advance(0.0, self._sse, f"bound {self.bound:.6g}, relaxation {relaxed:.6g}")
+            wanted = np.argsort(reduced)[: np.count_nonzero(reduced < -1e-9)][:A_ROUND]
+            if self.pool.add(pool.groups[c] for c in wanted):
+                continue
+            if self.rounds_of_cuts and self.bound - reached < WORTH * (self._sse - reached):
+                return
+            reached = self.bound
+            cuts = violated(incidence(self.pool.groups, self.n), self.master.shares)
+            if not cuts:
+                return
+            self.master.cut(cuts)
+            self.rounds_of_cuts += 1
+
     def close(self, control: Control, until: float) -> None:
         """The best partition of all groups with a reduced cost up to some share of the gap, the share growing.
 
         A partition's SSE is the bound plus its groups' reduced costs. One with a costlier group than that is above
         bound + share * gap; so the best of the others is the optimum if it is not.
         """
-        self._improve(self.pool, control, until)
         for share in SHARES:
             if self.duals is None or control.stopped:
                 return
             allowed = share * (self._sse - self.bound) * (1 + 1e-6) + 1e-9 * self._sse
-            [rows] = control.run([partial(self._fitting, allowed, control)])
-            if rows is None:
+            [fitting] = control.run([partial(self._fitting, self.duals, allowed, control)])
+            if fitting is None:
                 return
-            pool = Pool(self.values)
-            pool.add(rows)
-            proved = self._improve(pool, control, until)
+            proved = self._improve(fitting[0], control, until)
             if proved and self._sse - self.bound <= allowed and not control.stopped:
                 self.optimal = True
                 return
@@ -181,7 +214,9 @@ class _Bound:
         """Take the best partition of a pool's groups if it is better; says whether it is proved the pool's best."""
         pool.add_labels(self.best.labels)
         left = until - time.monotonic() if np.isfinite(until) else None
-        solve = partial(Master(pool, self.n).best, self.best.labels, nodes=1_000_000, seconds=left)
+        programme = Master(pool, self.n)
+        programme.cut([cut for cut, dual in self._cuts() if dual < 0.0])
+        solve = partial(programme.best, self.best.labels, nodes=1_000_000, seconds=left)
         [(labels, proved)] = control.run([solve])
         better = KPartition(labels)
         if better.sse(self.values) < self._sse:
@@ -189,16 +224,32 @@ class _Bound:
         control.advance(0.0, self._sse, f"best of {len(pool.groups)} groups")
         return proved
 
-    def _fitting(self, allowed: float, control: Control) -> list[NDArray[np.int32]] | None:
-        """All groups with a reduced cost up to `allowed`; None if they are too many or the search was stopped."""
+    def _relax(self, control: Control, until: float) -> tuple[float, Floats] | None:
+        left = until - time.monotonic() if np.isfinite(until) else None
+        return control.run([partial(self.master.duals, left)])[0]
+
+    def _fitting(self, duals: Floats, allowed: float, control: Control) -> tuple[Pool, Floats] | None:
+        """All groups with a reduced cost up to `allowed`, and it; None if they are too many or the search was stopped.
+
+        The search looks at the records' duals alone; the cuts' can only take groups out again.
+        """
         found = Found(np.empty((MOST_COLUMNS, 2 * self.k - 1), dtype=np.int32), np.zeros(1, dtype=np.int64))
-        lowest = np.zeros(self.n)
-        assert self.duals is not None
+        lowest, records = np.zeros(self.n), np.ascontiguousarray(duals[: self.n])
         for first, last in runs(self.n, 20):
-            cut = price(self.x, self.duals, self.near, self.k, allowed, False, 20_000_000, first, last, lowest, found)
+            cut = price(self.x, records, self.near, self.k, allowed, False, 20_000_000, first, last, lowest, found)
             if cut != 0 or not control.advance(0.0, self._sse, "groups that fit in the gap"):
                 return None
-        return [row[row >= 0] for row in found.rows[: found.filled[0]]]
+        pool = Pool(self.values)
+        pool.add(row[row >= 0] for row in found.rows[: found.filled[0]])
+        held = incidence(pool.groups, self.n)
+        reduced = np.array(pool.costs) - held @ records
+        reduced -= touched(held, self.master.cuts[: duals.size - self.n]) @ duals[self.n :]
+        fits = np.flatnonzero(reduced <= allowed)
+        return pool.part(fits), reduced[fits]
+
+    def _cuts(self) -> Iterator[tuple[Cut, float]]:
+        """The cuts that the bound uses, with their duals."""
+        return zip(self.master.cuts, [] if self.duals is None else self.duals[self.n :], strict=False)
 
     def _group_costs(self) -> list[float]:
         own = Pool(self.values)

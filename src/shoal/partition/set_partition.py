@@ -5,12 +5,15 @@ A column is a group, its cost the group's SSE; every record is in exactly one ch
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import highspy
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array, hstack
+
+from shoal.partition.cuts import Cut, incidence, touched
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -140,24 +143,40 @@ class Master:
 
     def __init__(self, pool: Pool, n: int) -> None:
         self._pool, self._n, self._held = pool, n, 0
+        self.cuts: list[Cut] = []
         self._solver = highspy.Highs()
         for name, value in (("output_flag", False), ("threads", 1), ("random_seed", 1), ("mip_allow_restart", False)):
             self._solver.setOptionValue(name, value)
         for _ in range(n):
             self._solver.addRow(1.0, 1.0, 0, np.empty(0, dtype=np.int32), np.empty(0))
 
+    def cut(self, cuts: Sequence[Cut]) -> None:
+        """Forbid what the cuts forbid: one row more each, at most 1."""
+        if not cuts:
+            return
+        self._grow()
+        rows = csc_array(touched(incidence(self._pool.groups, self._n), cuts))
+        least, most = np.full(len(cuts), -highspy.kHighsInf), np.ones(len(cuts))
+        self._solver.addRows(len(cuts), least, most, rows.nnz, *_entries(rows))
+        self.cuts.extend(cuts)
+
     def _grow(self) -> None:
         groups, costs = self._pool.groups[self._held :], self._pool.costs[self._held :]
         if not groups:
             return
-        sizes = np.array([g.size for g in groups])
-        starts = np.concatenate(([0], np.cumsum(sizes)[:-1])).astype(np.int32)
-        cells = np.concatenate(groups).astype(np.int32)
+        cells = incidence(groups, self._n)
+        if self.cuts:
+            cells = csr_array(hstack([cells, touched(cells, self.cuts)]))
         m = len(groups)
-        self._solver.addCols(
-            m, np.array(costs), np.zeros(m), np.ones(m), cells.size, starts, cells, np.ones(cells.size)
-        )
+        # No upper bounds, the rows imply them: a dual of theirs would be missing from the groups' reduced costs.
+        most = np.full(m, highspy.kHighsInf)
+        self._solver.addCols(m, np.array(costs), np.zeros(m), most, cells.nnz, *_entries(cells))
         self._held += m
+
+    @property
+    def shares(self) -> Floats:
+        """How much of each group the last solution takes."""
+        return np.array(self._solver.getSolution().col_value)
 
     @property
     def iterations(self) -> int:
@@ -165,7 +184,7 @@ class Master:
         return int(self._solver.getInfo().simplex_iteration_count)
 
     def duals(self, seconds: float | None = None) -> tuple[float, Floats] | None:
-        """The relaxation's optimum and its duals; None if time ran out."""
+        """The relaxation's optimum and its duals, those of the cuts after the records'; None if time ran out."""
         first = self._held == 0
         self._grow()
         # Dual at first; then primal, for new columns keep the basis feasible.
@@ -188,6 +207,7 @@ class Master:
         solver, m = self._solver, self._held
         start = np.zeros(m)
         start[self._pool.columns(known)] = 1.0
+        solver.changeColsBounds(m, np.arange(m, dtype=np.int32), np.zeros(m), np.ones(m))
         solver.changeColsIntegrality(m, np.arange(m, dtype=np.int32), np.array([highspy.HighsVarType.kInteger] * m))
         options = (("mip_max_nodes", nodes), ("mip_rel_gap", 0.0), ("mip_abs_gap", 0.0))
         for name, value in options:
@@ -208,3 +228,8 @@ class Master:
         covered = sum(self._pool.groups[c].size for c in chosen) == self._n and labels.min() >= 0
         proved = solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
         return (labels, proved) if covered else (np.asarray(known, dtype=np.int64), False)
+
+
+def _entries(cells: csr_array | csc_array) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats]:
+    """Where the lines of a sparse table start, and their places and values, as HiGHS takes them."""
+    return cells.indptr[:-1].astype(np.int32), cells.indices.astype(np.int32), cells.data
