@@ -22,7 +22,6 @@ from shoal.grouping.memetic import memetic
 from shoal.measure.linkage import distance_linkage
 from shoal.measure.probabilistic import probabilistic_linkage
 from shoal.partition.mdav import mdav
-from shoal.protect.grouping import affordable_evaluations
 from shoal.study.reproduce.gomm import cost_of, load
 from shoal.study.reproduce.gomm_printed import BEST, KS
 
@@ -115,7 +114,7 @@ def wide(folder: Path) -> None:
     values = rng.normal(size=(10_000, 8)) @ rng.normal(size=(8, 50)) + rng.normal(size=(10_000, 50))
     cost = GroupingCost(scale(values, "standard"), 25)
     started = time.process_time()
-    found = memetic(cost, evaluations=affordable_evaluations(cost))
+    found = memetic(cost)
     exactly = cost.exact(found.best)
     print(
         f"10,000 x 50, k = 25: fitness {exactly.fitness:.3f} in {len(found.best)} groups after {cost.requests:,} "

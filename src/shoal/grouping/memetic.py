@@ -30,7 +30,7 @@ from shoal.kernels.steps import learn_step, likely_step
 
 Ints = NDArray[np.int64]
 
-EVALUATIONS = 160_000
+EVALUATIONS = 270_000  # where costing a grouping takes next to nothing
 PARENTS = 4
 FIRST, LATER = 0.1, 0.06  # what an annealing of a parent and of a child takes of the budget,
 LEAST_FIRST, LEAST_LATER = 40, 25  # and so many steps a column at least
@@ -53,18 +53,24 @@ class MemeticResult:
 def memetic(
     cost: GroupingCost,
     *,
-    evaluations: int = EVALUATIONS,
+    evaluations: int | None = None,
     seconds: float | None = None,
     seed: int = 0,
     starts: Sequence[Grouping] = (),
     progress: Progress = silent,
 ) -> MemeticResult:
     """Search until `evaluations` groupings were asked for; `starts` are annealed besides one group of all columns."""
-    search = _Search(cost, evaluations, seconds, random.Random(seed), progress)
+    search = _Search(cost, evaluations or affordable_evaluations(cost), seconds, random.Random(seed), progress)
     for start in starts:
         search.price(start)
     search.run(list(starts))
     return MemeticResult(search.best, cost.evaluate(search.best), search.rounds, search.stopped)
+
+
+def affordable_evaluations(cost: GroupingCost) -> int:
+    """A budget of about a minute, and of minutes where that would be few; MDAV's work is n^2 / k for each column."""
+    work = cost.n * cost.n / cost.k * cost.d
+    return int(max(200, min(2_000, 4e11 / work), EVALUATIONS / (1 + work / 2e5)))
 
 
 class _Search:

@@ -70,7 +70,7 @@ def prove(
         search.tighten(control, until)
     if not control.stopped:
         search.close(control, until)
-    sse = search.best.sse(values)
+    sse, cuts = search.best.sse(values), len(search.master.cuts)
     proved = search.optimal or search.bound >= sse * (1 - 1e-9)
     bound = sse if proved else min(search.bound, sse)
     facts: dict[str, Any] = {
@@ -81,7 +81,7 @@ def prove(
         "stages": [
             *partition.facts.get("stages", []),
             {
-                "name": f"bound, {len(search.pool.groups)} groups priced in {search.rounds} rounds",
+                "name": f"bound, {len(search.pool.groups)} groups priced in {search.rounds} rounds, {cuts} cuts",
                 "loss_before": partition.sse(values),
                 "loss_after": sse,
                 "cpu_seconds": time.process_time() - cpu,
@@ -202,7 +202,7 @@ class _Bound:
             if self.duals is None or control.stopped:
                 return
             allowed = share * (self._sse - self.bound) * (1 + 1e-6) + 1e-9 * self._sse
-            [fitting] = control.run([partial(self._fitting, self.duals, allowed, control)])
+            fitting = self._fitting(self.duals, allowed, control)
             if fitting is None:
                 return
             proved = self._improve(fitting[0], control, until)
@@ -233,19 +233,26 @@ class _Bound:
 
         The search looks at the records' duals alone; the cuts' can only take groups out again.
         """
-        found = Found(np.empty((MOST_COLUMNS, 2 * self.k - 1), dtype=np.int32), np.zeros(1, dtype=np.int64))
-        lowest, records = np.zeros(self.n), np.ascontiguousarray(duals[: self.n])
-        for first, last in runs(self.n, 20):
-            cut = price(self.x, records, self.near, self.k, allowed, False, 20_000_000, first, last, lowest, found)
-            if cut != 0 or not control.advance(0.0, self._sse, "groups that fit in the gap"):
-                return None
+        records = np.ascontiguousarray(duals[: self.n])
+        [rows] = control.run([partial(self._search, records, allowed, control)])
+        if rows is None:
+            return None
         pool = Pool(self.values)
-        pool.add(row[row >= 0] for row in found.rows[: found.filled[0]])
+        pool.add(rows)
         held = incidence(pool.groups, self.n)
         reduced = np.array(pool.costs) - held @ records
         reduced -= touched(held, self.master.cuts[: duals.size - self.n]) @ duals[self.n :]
         fits = np.flatnonzero(reduced <= allowed)
         return pool.part(fits), reduced[fits]
+
+    def _search(self, records: Floats, allowed: float, control: Control) -> list[NDArray[np.int32]] | None:
+        found = Found(np.empty((MOST_COLUMNS, 2 * self.k - 1), dtype=np.int32), np.zeros(1, dtype=np.int64))
+        lowest = np.zeros(self.n)
+        for first, last in runs(self.n, 20):
+            cut = price(self.x, records, self.near, self.k, allowed, False, 20_000_000, first, last, lowest, found)
+            if cut != 0 or not control.advance(0.0, self._sse, "groups that fit in the gap"):
+                return None
+        return [row[row >= 0] for row in found.rows[: found.filled[0]]]
 
     def _cuts(self) -> Iterator[tuple[Cut, float]]:
         """The cuts that the bound uses, with their duals."""

@@ -26,7 +26,7 @@ from shoal.grouping.exact import exact
 from shoal.grouping.front import Choice, front, non_dominated
 from shoal.grouping.gomm import GommSettings, gomm
 from shoal.grouping.grouping import Grouping, apart, as_lists, columns_of, from_lists, together
-from shoal.grouping.memetic import EVALUATIONS, memetic
+from shoal.grouping.memetic import affordable_evaluations, memetic
 from shoal.measure.anonymity import k_anonymity
 from shoal.measure.convention import CONVENTIONS
 from shoal.partition.partition import KPartition
@@ -161,12 +161,6 @@ def group_attributes(
         k_within=k,
         front=tuple(_choice(choice, columns) for choice in choices),
     )
-
-
-def affordable_evaluations(cost: GroupingCost) -> int:
-    """A budget that takes minutes at most: MDAV's work grows with the square of the records over k."""
-    work = cost.n * cost.n / cost.k * cost.d
-    return int(min(EVALUATIONS, max(200, 4e11 / work)))
 
 
 def _method(
