@@ -17,7 +17,7 @@ from shoal.kernels.exact import best_by_subsets
 from shoal.kernels.groups import padded
 from shoal.kernels.pricing import Found, price
 from shoal.partition.bounds import _Bound, prove
-from shoal.partition.cuts import VIOLATED, incidence, touched, violated
+from shoal.partition.cuts import VIOLATED, incidence, limits, touched, violated
 from shoal.partition.mdav import mdav
 from shoal.partition.neighbours import neighbour_lists
 from shoal.partition.partition import KPartition
@@ -60,25 +60,35 @@ def test_bound_is_below_the_optimum_and_proved_is_the_optimum(case):
             assert found.sse(values) == pytest.approx(best, rel=1e-8, abs=1e-11 * scale)
 
 
-@settings(max_examples=40)
+@settings(max_examples=60)
 @given(st.integers(3, 9), st.integers(0, 2**31))
-def test_cuts_are_those_that_halves_of_groups_violate(n, seed):
+def test_cuts_are_those_that_parts_of_groups_violate(n, seed):
     rng = np.random.default_rng(seed)
     groups = [np.sort(rng.choice(n, rng.integers(2, min(n, 5) + 1), replace=False)) for _ in range(12)]
-    share = rng.choice([0.0, 0.25, 0.5, 1.0], size=12)
+    share = rng.choice([0.0, 0.125, 0.25, 0.5, 1.0], size=12)
     held = incidence(groups, n)
-    every = list(itertools.combinations(range(n), 3))
+    every = [cut for size in (3, 5) for cut in itertools.combinations(range(n), size)]
     table = touched(held, every).toarray()
     parted = share * (share < 1)
     excess = {}
     for c, cut in enumerate(every):
-        assert table[:, c].tolist() == [float(len(set(cut) & set(rows.tolist())) >= 2) for rows in groups]
-        excess[cut] = float(parted @ table[:, c]) - 1
+        assert table[:, c].tolist() == [len(set(cut) & set(rows.tolist())) // 2 for rows in groups]
+        excess[cut] = float(parted @ table[:, c]) - limits([cut])[0]
     found = violated(held, share)
     assert len(set(found)) == len(found) and all(excess[cut] > VIOLATED for cut in found)
-    assert bool(found) == any(value > VIOLATED + 1e-12 for value in excess.values())
-    if found:
-        assert excess[found[0]] == pytest.approx(max(excess.values()))
+    threes = {cut: value for cut, value in excess.items() if len(cut) == 3}
+    if max(threes.values()) > VIOLATED + 1e-12:
+        assert {len(cut) for cut in found} == {3} and excess[found[0]] == pytest.approx(max(threes.values()))
+    else:
+        assert {len(cut) for cut in found} <= {5}
+
+
+def test_a_cut_of_five_is_found_where_no_three_is_violated():
+    """Each pair of five records is in a group with a quarter: 2.5 in all, where a partition has 2 at most."""
+    groups = [np.array(pair) for pair in itertools.combinations(range(5), 2)]
+    held, share = incidence(groups, 7), np.full(10, 0.25)
+    assert violated(held, share) == [(0, 1, 2, 3, 4)]
+    assert violated(held, np.full(10, 0.2)) == []
 
 
 @settings(max_examples=20)

@@ -27,7 +27,7 @@ from shoal.evolve.control import Control
 from shoal.evolve.progress import Progress
 from shoal.kernels.groups import padded
 from shoal.kernels.pricing import Found, price
-from shoal.partition.cuts import Cut, incidence, touched, violated
+from shoal.partition.cuts import Cut, incidence, limits, touched, violated
 from shoal.partition.neighbours import EXACT_UP_TO, neighbour_lists, runs
 from shoal.partition.partition import KPartition, total_squares
 from shoal.partition.set_partition import Master, Pool
@@ -39,7 +39,7 @@ MARGIN = 1e-11  # of the sum of absolute duals: far above what rounding can do, 
 NODES = 200_000  # branch and bound nodes a record before its search is cut short
 MOST_COLUMNS = 300_000
 A_ROUND = 2_000  # groups that a round of cuts takes in at once
-WORTH = 0.01  # of the gap: what a round of cuts must close for another
+WORTH, PATIENCE = 0.01, 3  # of the gap: what a round of cuts should close; the rounds that may close less
 SHARES = (0.02, 0.1, 0.25, 0.5, 1.0)  # of the gap, in which a group of a better partition must fit
 PULL = 0.6  # weight of the best duals so far in the next prices
 NEARLY = 0.95  # the most that it is raised to where nothing new is found
@@ -163,8 +163,8 @@ class _Bound:
         return None if control.stopped else lowest, [row for part in parts for row in part]
 
     def tighten(self, control: Control, until: float) -> None:
-        """Cuts and the groups they call for, while a round of cuts closes a fair part of the gap."""
-        reached = self.bound
+        """Cuts and the groups they call for, until a few rounds of cuts have each closed little of the gap."""
+        reached, patience = self.bound, PATIENCE
         while self.duals is not None and self.bound < self._sse * (1 - 1e-9):
             solved = self._relax(control, until)
             if solved is None:
@@ -176,18 +176,18 @@ class _Bound:
                 return
             pool, reduced = fitting
             low = min(0.0, reduced.min(initial=0.0))
-            bound = duals.sum() + low * (self.n // self.k) - MARGIN * np.abs(duals).sum()
+            most = np.concatenate((np.ones(self.n), limits(self.master.cuts)))
+            bound = duals @ most + low * (self.n // self.k) - MARGIN * (np.abs(duals) @ most)
             if bound > self.bound:
                 self.bound, self.duals = float(bound), duals
             control.advance(0.0, self._sse, f"bound {self.bound:.6g}, relaxation {relaxed:.6g}")
             wanted = np.argsort(reduced)[: np.count_nonzero(reduced < -1e-9)][:A_ROUND]
             if self.pool.add(pool.groups[c] for c in wanted):
                 continue
-            if self.rounds_of_cuts and self.bound - reached < WORTH * (self._sse - reached):
-                return
+            patience -= self.rounds_of_cuts > 0 and self.bound - reached < WORTH * (self._sse - reached)
             reached = self.bound
             cuts = violated(incidence(self.pool.groups, self.n), self.master.shares)
-            if not cuts:
+            if not cuts or patience == 0:
                 return
             self.master.cut(cuts)
             self.rounds_of_cuts += 1

@@ -1,14 +1,15 @@
 """Cuts that make the relaxation of set partitioning tighter, so that its bound comes nearer to the optimum.
 
-Of the groups that hold two or three of the same three records, a partition has one at most; the relaxation may take
-halves of three such groups. A cut forbids that for its three records (a subset-row cut: Jepsen et al. 2008). Its dual
-is never positive, so a group that the cuts touch has a higher reduced cost than its records' duals alone say: a search
-that knows nothing of the cuts misses no group.
+Of three records, a partition has one group at most that holds two or more. The relaxation may take halves of three such
+groups, each with another two of the records; a cut forbids it. In general, for three records or five: half the number
+of them in a group, rounded down, summed over the groups, is at most half of them, rounded down (subset-row cuts: Jepsen
+et al. 2008). A cut's dual is never positive, so a group that it touches has a higher reduced cost than its records'
+duals alone say: a search that knows nothing of the cuts misses no group.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -17,11 +18,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 Floats = NDArray[np.float64]
-Cut = tuple[int, int, int]
+Cut = tuple[int, ...]  # three or five records
 
 WHOLE = 1e-6  # nearer to 0 or 1 than this, a group is left out or taken whole
-VIOLATED = 0.01  # how far above 1 the sum of a cut must be
+VIOLATED = 0.01  # how far above its limit the sum of a cut must be
 A_ROUND, A_RECORD = 200, 8  # cuts found at once, and those among them with the same record
+HOPEFUL, STARTS, AROUND = 0.5, 400, 24  # five records: threes with such a sum, so many of them, and records around each
 
 
 def incidence(groups: Sequence[NDArray[Any]], n: int) -> csr_array:
@@ -32,45 +34,68 @@ def incidence(groups: Sequence[NDArray[Any]], n: int) -> csr_array:
 
 
 def touched(held: csr_array, cuts: Sequence[Cut]) -> csr_array:
-    """One row a group, one column a cut: 1 where the group holds two or three of the cut's records."""
-    n = held.shape[1]
-    chosen = np.array(cuts, dtype=np.int64).reshape(len(cuts), 3)
-    numbers = np.repeat(np.arange(len(cuts)), 3)
-    found = csr_array(held @ csr_array((np.ones(3 * len(cuts)), (chosen.ravel(), numbers)), shape=(n, len(cuts))))
-    found.data = (found.data > 1.5).astype(np.float64)
+    """One row a group, one column a cut: half the number of the cut's records in the group, rounded down."""
+    records = np.array([record for cut in cuts for record in cut], dtype=np.int64)
+    numbers = np.repeat(np.arange(len(cuts)), [len(cut) for cut in cuts])
+    found = csr_array(held @ csr_array((np.ones(records.size), (records, numbers)), shape=(held.shape[1], len(cuts))))
+    found.data = np.floor(found.data / 2)
     found.eliminate_zeros()
     return found
+
+
+def limits(cuts: Sequence[Cut]) -> Floats:
+    """What the sum of each cut may be."""
+    return np.array([len(cut) // 2 for cut in cuts], dtype=np.float64)
 
 
 def violated(held: csr_array, share: Floats) -> list[Cut]:
     """The cuts that a fractional partition violates most; `share` is how much of each group it takes.
 
-    For three records the sum is that of their pairs, where a pair has the share of the groups that hold both; groups
-    that hold all three are in it three times instead of once.
+    Threes are looked at all; fives only if there are none, and only around the threes that come nearest.
     """
     parted = np.flatnonzero((share > WHOLE) & (share < 1 - WHOLE))
     records = np.unique(held[parted].indices)
     held, share = csr_array(held[parted][:, records]), share[parted]
-    pairs = (held.T @ (held * share[:, None])).toarray()
+    pairs = (held.T @ (held * share[:, None])).toarray()  # the share of the groups that hold both
     np.fill_diagonal(pairs, 0.0)
-    whole: dict[Cut, float] = {}
-    for a, part in enumerate(share):
-        for cut in combinations(sorted(held.indices[held.indptr[a] : held.indptr[a + 1]].tolist()), 3):
-            whole[cut] = whole.get(cut, 0.0) + float(part)
-    found: dict[Cut, float] = {}
-    for i, line in enumerate(pairs):
-        near = np.flatnonzero(line > 0.0)
-        sums = pairs[np.ix_(near, near)] + line[near][:, None] + line[near][None, :]
-        for a, b in np.argwhere(np.triu(sums > 1.0 + VIOLATED, 1)):
-            first, second, third = sorted((i, int(near[a]), int(near[b])))
-            cut = (first, second, third)
-            excess = float(sums[a, b]) - 2 * whole.get(cut, 0.0) - 1.0
-            if excess > VIOLATED:
-                found[cut] = excess
-    used = np.zeros(pairs.shape[0], dtype=np.int64)
+    threes = dict(_threes(held, share, pairs))
+    found = {cut: total - 1 for cut, total in threes.items() if total > 1 + VIOLATED}
+    if not found:
+        found = dict(_fives(held.toarray(), share, pairs, sorted(threes, key=lambda cut: (-threes[cut], cut))[:STARTS]))
+    used = np.zeros(records.size, dtype=np.int64)
     chosen: list[Cut] = []
     for cut in sorted(found, key=lambda cut: (-found[cut], cut)):
         if used[list(cut)].max() < A_RECORD and len(chosen) < A_ROUND:
             chosen.append(tuple(records[list(cut)].tolist()))
             used[list(cut)] += 1
     return chosen
+
+
+def _threes(held: csr_array, share: Floats, pairs: Floats) -> Iterator[tuple[Cut, float]]:
+    """Three records and their sum, where that is not small: the sum of their pairs, but a group with all three once."""
+    together: dict[Cut, float] = {}
+    for a, part in enumerate(share):
+        for three in combinations(sorted(held.indices[held.indptr[a] : held.indptr[a + 1]].tolist()), 3):
+            together[three] = together.get(three, 0.0) + float(part)
+    for i, line in enumerate(pairs):
+        near = np.flatnonzero(line > 0.0)
+        sums = pairs[np.ix_(near, near)] + line[near][:, None] + line[near][None, :]
+        for a, b in np.argwhere(np.triu(sums > HOPEFUL, 1)):
+            cut = tuple(sorted((i, int(near[a]), int(near[b]))))
+            yield cut, float(sums[a, b]) - 2 * together.get(cut, 0.0)
+
+
+def _fives(held: Floats, share: Floats, pairs: Floats, starts: Sequence[Cut]) -> Iterator[tuple[Cut, float]]:
+    """For each three the best two more of the records around it, and the excess of the five where there is one."""
+    for three in starts:
+        ties = pairs[list(three)].sum(axis=0)
+        ties[list(three)] = 0.0
+        near = np.argsort(-ties, kind="stable")[: min(AROUND, np.count_nonzero(ties))]
+        if near.size < 2:
+            continue
+        a, b = np.triu_indices(near.size, 1)
+        counts = held[:, list(three)].sum(axis=1)[:, None] + held[:, near[a]] + held[:, near[b]]
+        sums = share @ np.floor(counts / 2)
+        best = int(np.argmax(sums))
+        if sums[best] > 2 + VIOLATED:
+            yield tuple(sorted((*three, int(near[a[best]]), int(near[b[best]])))), float(sums[best]) - 2

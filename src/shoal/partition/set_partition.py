@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, hstack
 
-from shoal.partition.cuts import Cut, incidence, touched
+from shoal.partition.cuts import Cut, incidence, limits, touched
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -151,13 +151,13 @@ class Master:
             self._solver.addRow(1.0, 1.0, 0, np.empty(0, dtype=np.int32), np.empty(0))
 
     def cut(self, cuts: Sequence[Cut]) -> None:
-        """Forbid what the cuts forbid: one row more each, at most 1."""
+        """Forbid what the cuts forbid: one row more each."""
         if not cuts:
             return
         self._grow()
         rows = csc_array(touched(incidence(self._pool.groups, self._n), cuts))
-        least, most = np.full(len(cuts), -highspy.kHighsInf), np.ones(len(cuts))
-        self._solver.addRows(len(cuts), least, most, rows.nnz, *_entries(rows))
+        least = np.full(len(cuts), -highspy.kHighsInf)
+        self._solver.addRows(len(cuts), least, limits(cuts), rows.nnz, *_entries(rows))
         self.cuts.extend(cuts)
 
     def _grow(self) -> None:
