@@ -49,7 +49,7 @@ ITERATIONS = {"quick": 300, "standard": 400, "thorough": 2_000}  # of the simple
 LOOKS = {"quick": 10, "standard": 30, "thorough": 100}  # of HiGHS at its limits, in each of them
 CHILDREN = 2  # a generation: of the best alone; of two, or a newcomer, in turn
 WARM = 0.11  # where a child's temperature starts, in units of the local scale
-SNAPSHOTS = {"quick": 8, "standard": 40, "thorough": 40}  # of all parents, a quarter at least of each; half of a child
+SNAPSHOTS = {"quick": 16, "standard": 40, "thorough": 40}  # of all parents, a quarter at least of each; half of a child
 MOST_COLUMNS = 400_000
 REGION = 2_000  # records that one integer programme looks at
 
