@@ -6,18 +6,22 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from odd_records import records, some_weights
 from reference import search as naive
+from shoal.evolve.control import Control
 from shoal.kernels import losses
 from shoal.kernels.anneal import anneal
 from shoal.kernels.groups import empty_groups, load, padded, renew, start
 from shoal.kernels.local_search import sweep
 from shoal.kernels.losses import entering, implement, leaving, replacing, swapping
 from shoal.kernels.squares import Squares
+from shoal.partition import windows
 from shoal.partition.mdav import mdav
+from shoal.partition.refine import settle, stir
 from shoal.partition.space import survey
 
 
@@ -82,15 +86,66 @@ def test_every_proposal_keeps_k_and_the_state(case, seed, temperature):
     word = np.array([seed], dtype=np.uint64)
     for _ in range(150):
         anneal(space.loss, g, space.near, space.heat, space.turns, word, 7, temperature, temperature)
-        sizes = np.bincount(g.label, minlength=g.size.size)
-        np.testing.assert_array_equal(sizes, g.size)
-        assert ((sizes == 0) | ((sizes >= k) & (sizes < 2 * k))).all()
-        np.testing.assert_array_equal(g.member[g.label, g.place], np.arange(len(values)))
-        vacant = g.vacant[: g.vacant[-1]]
-        assert sorted(vacant) == list(np.flatnonzero(sizes == 0))
+        assert_whole(g)
     loss = renew(space.loss, g)
     centred = values - values.mean(axis=0)
     assert abs(loss - naive.sse(centred, g.label)) <= 1e-9 * naive.sse(centred, np.zeros(len(values))) + 1e-300
+
+
+class Backwards(Control):
+    """Does the last piece first."""
+
+    def run(self, pieces):
+        return [piece() for piece in reversed(pieces)][::-1]
+
+
+def assert_whole(g):
+    """Every record is where the state says, groups have k to 2k - 1, and the unused numbers are known."""
+    sizes = np.bincount(g.label, minlength=g.size.size)
+    np.testing.assert_array_equal(sizes, g.size)
+    assert ((sizes == 0) | ((sizes >= g.k) & (sizes < 2 * g.k))).all()
+    np.testing.assert_array_equal(g.member[g.label, g.place], np.arange(g.label.size))
+    assert sorted(g.vacant[: g.vacant[-1]]) == list(np.flatnonzero(sizes == 0))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_windows_at_work_together_do_not_see_each_other(seed, monkeypatch):
+    monkeypatch.setattr(windows, "WINDOW", 40)
+    monkeypatch.setattr(windows, "APART", 2)
+    values = np.sort(np.random.default_rng(seed).normal(size=(611, 2)), axis=0)
+    space = survey(values, 3)
+    start_labels = mdav(values, 3).labels
+    assert windows.at_once(611) == 8
+    ends = []
+    for control in (Control(threads=1), Control(threads=3), Backwards()):
+        g, _ = space.state(start_labels)
+        word = np.array([seed], dtype=np.uint64)
+        for heat in (0.3, 0.1):
+            loss = stir(space, g, word, 40, heat, heat, control)
+            assert_whole(g)
+        settle(space, g, control, 0)
+        assert_whole(g)
+        assert renew(space.loss, g) <= loss
+        ends.append(g.label)
+    np.testing.assert_array_equal(ends[0], ends[1])
+    np.testing.assert_array_equal(ends[0], ends[2])
+
+
+def test_a_window_changes_its_own_groups_alone(monkeypatch):
+    monkeypatch.setattr(windows, "WINDOW", 50)
+    values = np.random.default_rng(3).normal(size=(400, 2))
+    space = survey(values, 3)
+    g, _ = space.state(mdav(values, 3).labels)
+    batch = [(0, 50), (200, 250)]
+    for p, state in enumerate(windows._shared(space, g, np.full(g.size.size, 1, dtype=np.int8), batch)):
+        before = g.label.copy()
+        own = set(np.flatnonzero(state.owner == p))
+        word = np.array([p], dtype=np.uint64)
+        anneal(space.loss, state, space.near, space.heat, space.turns, word, 20_000, 0.5, 0.5)
+        moved = np.flatnonzero(g.label != before)
+        assert moved.size > 20
+        assert set(before[moved]) | set(g.label[moved]) <= own
+    assert len(own) < g.size.size
 
 
 class Ranges(NamedTuple):

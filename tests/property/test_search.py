@@ -19,7 +19,7 @@ from shoal.kernels.groups import padded
 from shoal.partition import blocks as blocks_module
 from shoal.partition import chains, effort
 from shoal.partition import neighbours as neighbours_module
-from shoal.partition import refine as refine_module
+from shoal.partition import windows as windows_module
 from shoal.partition.anneal import anneal
 from shoal.partition.auto import auto
 from shoal.partition.blocks import blocks
@@ -107,7 +107,8 @@ def test_searches_on_few_records(n):
 @pytest.mark.parametrize("method", [anneal, memetic, blocks])
 def test_same_seed_same_answer_on_any_number_of_threads(method, monkeypatch):
     monkeypatch.setattr(blocks_module, "BLOCK", 60)
-    monkeypatch.setattr(refine_module, "WINDOW", 100)
+    monkeypatch.setattr(windows_module, "WINDOW", 30)
+    monkeypatch.setattr(windows_module, "APART", 2)
     values, weights = some_values(240), some_weights(240, 2)
     one, two, other = (
         method(values, 3, weights=weights, seed=seed, effort="thorough", threads=threads)

@@ -43,16 +43,21 @@ def accept(delta: float, limit: float, rng: NDArray[np.uint64]) -> bool:
 
 
 @bare
-def rotate(loss: Any, g: Groups, near: Indices, i: int, b: int, limit: float, rng: NDArray[np.uint64]) -> None:
-    """Propose: i to b, a member of b to a third group c, and a member of c to i's group (none if c has room)."""
+def rotate(loss: Any, g: Groups, near: Indices, i: int, b: int, limit: float, rng: NDArray[np.uint64]) -> bool:
+    """Propose: i to b, a member of b to a third group c, and a member of c to i's group (none if c has room).
+
+    False if c is not ours to change.
+    """
     x, w, summary, mass, member, size = g.x, g.w, g.summary, g.mass, g.member, g.size
     a = g.label[i]
     r = draw(rng)
     m = member[b, np.int64(((r >> _S32) * np.uint64(size[b])) >> _S32)]
     u = np.float64(r & _LOW16) * _SHARE
     c = g.label[near[m, np.int64(u * u * near.shape[1])]]
+    if g.owner[c] != g.mine:
+        return False
     if c == a or c == b:  # noqa: SIM109
-        return
+        return True
     o = -1
     delta = replacing(loss, x, w, summary, mass, member, size, b, m, i)
     if size[a] > g.k and size[c] < 2 * g.k - 1:
@@ -67,6 +72,7 @@ def rotate(loss: Any, g: Groups, near: Indices, i: int, b: int, limit: float, rn
         transfer(loss, g, m, c)
         if o >= 0:
             transfer(loss, g, o, a)
+    return True
 
 
 @kernel(
@@ -97,15 +103,19 @@ def anneal(
 ) -> None:
     """Make proposals for the records in `turns`, as often as each stands there, while the temperature falls.
 
-    A large file is annealed window by window, so that what is looked at stays in the processor's cache.
+    A large file is annealed window by window, so that what is looked at stays in the processor's cache. A proposal for
+    a group of another owner does not count, unless there are more of them than of the others.
     """
     x, w, summary, mass, label, size, member, k = g.x, g.w, g.summary, g.mass, g.label, g.size, g.member, g.k
+    owner, mine = g.owner, g.mine
     span, width = np.uint64(turns.size), near.shape[1]
     log = empty_log(k)
     pool, lean = np.empty(4 * k, dtype=np.int32), np.empty(4 * k)
     temperature = hot
     i_next, j_next, r_next = 0, 0, np.uint64(0)
-    for step in range(-1, proposals):
+    step, idle = -2, 0
+    while step + 1 < proposals:
+        step += 1
         if step & 255 == 0:
             temperature = hot * (cold / hot) ** (step / proposals)
         # Who is next does not depend on the moves: looked up a step ahead, memory is not waited for.
@@ -115,6 +125,10 @@ def anneal(
         u = np.float64(r_next & _LOW16) * _SHARE
         j_next = near[i_next, np.int64(u * u * width)]  # the nearest are the likeliest
         a, b = label[i], label[j]
+        if owner[a] != mine or owner[b] != mine:  # before anything that another owner may be changing
+            if idle < proposals:
+                step, idle = step - 1, idle + 1
+            continue
         if a == b:
             continue
         limit = temperature * heat[i]
@@ -129,7 +143,8 @@ def anneal(
             if delta < np.inf and not accept(delta, limit, rng):
                 take_back(loss, g, log)
         elif kind < ROTATE:
-            rotate(loss, g, near, i, b, limit, rng)
+            if not rotate(loss, g, near, i, b, limit, rng) and idle < proposals:
+                step, idle = step - 1, idle + 1
         else:
             m = -1
             if size[a] > k and size[b] < 2 * k - 1 and step & 1:

@@ -2,6 +2,9 @@
 
 `member[g, :size[g]]` are the records of group g, `place[i]` is i's column there, and `vacant` is a
 stack of unused group numbers (its height in the last cell). A record moves in O(d).
+
+Several searches may change one partition at once: each with a stack of its own, and each only the groups g with
+`owner[g] == mine`. A record stays among its owner's groups, so no search sees what another does.
 """
 
 from __future__ import annotations
@@ -32,6 +35,8 @@ class Groups(NamedTuple):
     size: Indices
     member: Indices
     vacant: Indices
+    owner: NDArray[np.int8]
+    mine: int
     k: int
 
 
@@ -49,6 +54,8 @@ def empty_groups(x: Floats, w: Floats, k: int, width: int | None = None) -> Grou
         size=np.zeros(most, dtype=np.int32),
         member=np.zeros((most, 2 * k), dtype=np.int32),  # one place to spare: a swap is two transfers
         vacant=np.zeros(most + 1, dtype=np.int32),
+        owner=np.zeros(most, dtype=np.int8),
+        mine=0,
         k=k,
     )
 
@@ -123,6 +130,14 @@ def load(loss: Any, g: Groups) -> float:
             g.vacant[g.vacant[top]] = a
             g.vacant[top] += 1
     return refresh(loss, g)
+
+
+@kernel([numba.void(GROUPS, numba.int32[:, ::1], numba.int64, numba.int64, numba.int64)])
+def claim(g: Groups, near: Indices, reach: int, first: int, last: int) -> None:
+    """Take the groups of the records first .. last - 1 and of so many near ones of each, whoever had them."""
+    for i in range(first, last):
+        for t in range(-1, reach):
+            g.owner[g.label[i if t < 0 else near[i, t]]] = g.mine
 
 
 @kernel([numba.float64(SQUARES, GROUPS)])

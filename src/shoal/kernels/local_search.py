@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.kernels.compiling import bare, kernel
-from shoal.kernels.groups import GROUPS, SQUARES, Groups, refresh, transfer
+from shoal.kernels.groups import GROUPS, SQUARES, Groups, transfer
 from shoal.kernels.losses import entering, leaving, swapping
 
 Indices = NDArray[np.int32]
@@ -24,12 +24,14 @@ MOST_STEPS = 50  # of one record in one pass: gains within rounding could go in 
 def best_step(loss: Any, g: Groups, near: Indices, i: int, least: float) -> bool:
     """Do the best relocation or swap of i if it gains more than `least`."""
     x, w, summary, mass, member, size = g.x, g.w, g.summary, g.mass, g.member, g.size
-    label, k = g.label, g.k
+    label, owner, mine, k = g.label, g.owner, g.mine, g.k
     a = label[i]
+    if owner[a] != mine:
+        return False
     best, to, partner, last = -least, -1, -1, -1
     for t in range(near.shape[1]):
         b = label[near[i, t]]
-        if b == a or b == last:  # noqa: SIM109
+        if b == a or b == last or owner[b] != mine:
             continue
         last = b
         if size[a] > k and size[b] < 2 * k - 1:
@@ -59,5 +61,4 @@ def sweep(loss: Any, g: Groups, near: Indices, least: float, first: int, last: i
             if not best_step(loss, g, near, i, least):
                 break
             gained += 1
-    refresh(loss, g)
     return gained

@@ -53,15 +53,15 @@ def take_back(loss: Any, g: Groups, log: Indices) -> None:
 @bare
 def create(loss: Any, g: Groups, near: Indices, i: int, log: Indices) -> float:
     """A new group around i from near records of groups that can spare one; infinite if there are too few."""
-    label, size, k = g.label, g.size, g.k
+    label, size, owner, mine, k = g.label, g.size, g.owner, g.mine, g.k
     log[log.size - 1] = 0
-    if size[label[i]] <= k:
+    if size[label[i]] <= k or g.vacant[g.vacant.size - 1] == 0:
         return np.inf
     new = next_vacant(g)
     delta = 0.0
     for t in range(-1, near.shape[1]):
         j = i if t < 0 else near[i, t]
-        if size[new] < k < size[label[j]]:
+        if owner[label[j]] == mine and size[new] < k < size[label[j]]:
             delta += shift(loss, g, j, new, log)
     if size[new] < k:
         take_back(loss, g, log)
@@ -73,7 +73,7 @@ def create(loss: Any, g: Groups, near: Indices, i: int, log: Indices) -> float:
 def dissolve(loss: Any, g: Groups, near: Indices, a: int, log: Indices) -> float:
     """Every record of group a joins the best near group with room; infinite if one finds none."""
     x, w, summary, mass, member, size = g.x, g.w, g.summary, g.mass, g.member, g.size
-    label, most = g.label, 2 * g.k - 1
+    label, owner, mine, most = g.label, g.owner, g.mine, 2 * g.k - 1
     log[log.size - 1] = 0
     delta = 0.0
     while size[a] > 0:
@@ -81,7 +81,7 @@ def dissolve(loss: Any, g: Groups, near: Indices, a: int, log: Indices) -> float
         best, where, last = np.inf, -1, -1
         for t in range(near.shape[1]):
             b = label[near[i, t]]
-            if b != a and b != last and size[b] < most:
+            if b != a and b != last and owner[b] == mine and size[b] < most:
                 cost = entering(loss, x, w, summary, mass, member, size, b, i)
                 if cost < best:
                     best, where = cost, b

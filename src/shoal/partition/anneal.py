@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from shoal.errors import check_choice, check_k
 from shoal.evolve.control import Control
 from shoal.evolve.progress import Progress
-from shoal.partition.chains import Chain, random_word, run_chains
+from shoal.partition.chains import Chain, run_chains
 from shoal.partition.checkpoint import Checkpoint
 from shoal.partition.effort import EFFORTS, proposals
 from shoal.partition.mdav import mdav
 from shoal.partition.partition import KPartition, total_squares
-from shoal.partition.space import survey
+from shoal.partition.space import random_word, survey
 
 Floats = NDArray[np.float64]
 

@@ -6,8 +6,8 @@
     for each of a few temperatures, falling: for each window of records: proposals for its records
     local search
 
-A window's proposals may change any group near it, whatever block it came from. Windows only keep what is
-looked at in the processor's cache. Time and memory grow linearly with n; the answer does not depend on threads.
+A window's proposals may change any group near it, whatever block it came from. Windows far apart are annealed at once
+(windows.py). Time and memory grow linearly with n; the answer does not depend on threads.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from shoal.evolve.control import Control
 from shoal.evolve.progress import Progress
 from shoal.kernels.groups import padded
 from shoal.kernels.trees import cut
-from shoal.partition.chains import COLD, HOT, random_word
+from shoal.partition.chains import COLD, HOT
 from shoal.partition.effort import EFFORTS
 from shoal.partition.inputs import as_rows, as_weights
 from shoal.partition.mdav import mdav
 from shoal.partition.partition import KPartition, total_squares
 from shoal.partition.refine import settle, stir
-from shoal.partition.space import survey
+from shoal.partition.space import random_word, survey
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]
 
 BLOCK = 10_000  # records that MDAV takes at once
 LEAF = 64  # records of the tree's leaves, which set the order
-LEVELS = 8  # sweeps over the file, each at its own temperatures
+LEVELS = {"quick": 8, "standard": 32, "thorough": 100}  # sweeps over the file, each at its own temperatures
 PROPOSALS = {"quick": 60, "standard": 350, "thorough": 3000}  # a record
 
 
@@ -73,10 +73,11 @@ def blocks(
     clock, before = time.process_time(), loss
     word = np.array([random_word(seed, 1)], dtype=np.uint64)
     kept = labels.astype(np.int32)
-    steps = HOT * (COLD / HOT) ** (np.arange(LEVELS + 1) / LEVELS)
+    levels = LEVELS[effort]
+    steps = HOT * (COLD / HOT) ** (np.arange(levels + 1) / levels)
     for high, low in pairwise(steps):
         if not control.stopped:
-            [loss] = control.run([partial(stir, space, g, word, work / n / LEVELS, high, low, control, "annealing")])
+            [loss] = control.run([partial(stir, space, g, word, work / n / levels, high, low, control, "annealing")])
     if control.stopped:
         loss = space.state(g.label)[1]
     stages.append(_stage(f"annealing, {work // n} proposals a record", before, loss, clock))

@@ -57,11 +57,6 @@ class Chain:
         self.unsettled = np.broadcast_to(self.unsettled, self.labels.size)
 
 
-def random_word(seed: int, *place: int) -> int:
-    """A 64-bit seed for one chain, a function of the user's seed and the chain's place alone."""
-    return int(np.random.SeedSequence([seed, *place]).generate_state(1, np.uint64)[0])
-
-
 def run_chains(
     space: Space, chains: Sequence[Chain], control: Control, what: str, after_piece: Callable[[], None] = lambda: None
 ) -> None:

@@ -28,13 +28,13 @@ from shoal.errors import check_choice, check_k
 from shoal.evolve.control import Control
 from shoal.evolve.progress import Progress
 from shoal.kernels.trees import cut
-from shoal.partition.chains import Chain, random_word, run_chains
+from shoal.partition.chains import Chain, run_chains
 from shoal.partition.checkpoint import Checkpoint
 from shoal.partition.effort import EFFORTS, proposals
 from shoal.partition.mdav import mdav
 from shoal.partition.partition import KPartition, by_first_record, total_squares
 from shoal.partition.set_partition import Pool, recombine
-from shoal.partition.space import Space, survey, without_oversized
+from shoal.partition.space import Space, random_word, survey, without_oversized
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]

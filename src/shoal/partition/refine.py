@@ -19,16 +19,15 @@ from shoal.evolve.progress import Progress
 from shoal.kernels.anneal import anneal as anneal_kernel
 from shoal.kernels.groups import Groups, renew
 from shoal.kernels.local_search import sweep
-from shoal.partition.neighbours import runs
 from shoal.partition.partition import KPartition
-from shoal.partition.space import Space, check_start, survey, without_oversized
+from shoal.partition.space import Space, check_start, random_word, survey, without_oversized
+from shoal.partition.windows import at_once, in_windows
 
 Floats = NDArray[np.float64]
 
 ROUNDS = 30  # proposals a record between two looks at the gain
 MOST_PASSES = 200  # a gain within rounding could be made for ever
 FROZEN = 1e-12  # a temperature at which nothing that costs is accepted
-WINDOW = 8192  # records worked on before the next ones: what they touch fits in the processor's cache
 
 
 def refine(
@@ -79,13 +78,16 @@ def descend(space: Space, g: Groups, seed: int, control: Control) -> None:
 
 def settle(space: Space, g: Groups, control: Control, few: int) -> None:
     """Sweep until so few records gain."""
-    for _ in range(MOST_PASSES):
-        gained = 0
-        for first, last in runs(space.n, max(20_000, space.n // 4)):
-            gained += sweep(space.loss, g, space.near, space.least, first, last)
-            if not control.advance(0.0):
-                return
-        if gained <= few:
+    for turn in range(MOST_PASSES):
+        gained = [0] * at_once(space.n)
+
+        def window(worker: int, state: Groups, first: int, last: int, gained: list[int] = gained) -> None:
+            gained[worker] += sweep(space.loss, state, space.near, space.least, first, last)
+            control.advance(0.0)
+
+        in_windows(space, g, control, turn, window)
+        renew(space.loss, g)
+        if control.stopped or sum(gained) <= few:
             break
 
 
@@ -100,13 +102,17 @@ def stir(
     what: str = "",
 ) -> float:
     """So many proposals a record on average, window by window; gives the loss, NaN if stopped on the way."""
-    loss = np.nan
-    for first, last in runs(space.n, WINDOW):
+    words = [word, *(np.array([random_word(word[0], p)], np.uint64) for p in range(1, at_once(space.n)))]
+
+    def window(worker: int, state: Groups, first: int, last: int) -> None:
         turns = space.turns_of(first, last)
         number = max(1, int(proposals * space.n * turns.size / space.turns.size))
-        anneal_kernel(space.loss, g, space.near, space.heat, turns, word, number, hot, cold)
-        if last == space.n:
-            loss = float(renew(space.loss, g))
-        if not control.advance(number if what else 0.0, loss if last == space.n else None, what):
-            break
+        anneal_kernel(space.loss, state, space.near, space.heat, turns, words[worker], number, hot, cold)
+        control.advance(number if what else 0.0, None, what)
+
+    in_windows(space, g, control, int(word[0]), window)
+    if control.stopped:
+        return float("nan")
+    loss = float(renew(space.loss, g))
+    control.advance(0.0, loss, what)
     return loss

@@ -90,6 +90,11 @@ def turns(often: Floats) -> Indices:
     return np.repeat(np.arange(often.size, dtype=np.int32), times.astype(np.int64))
 
 
+def random_word(seed: int, *place: int) -> int:
+    """A 64-bit seed for one search, a function of the user's seed and the search's place alone."""
+    return int(np.random.SeedSequence([seed, *place]).generate_state(1, np.uint64)[0])
+
+
 def without_oversized(values: Floats, k: int, partition: KPartition, weights: Floats | None = None) -> KPartition:
     """The partition with every group of 2k or more split by MDAV, which never costs."""
     partition.check(k)
