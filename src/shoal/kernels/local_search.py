@@ -31,7 +31,7 @@ def best_step(loss: Any, g: Groups, near: Indices, i: int, least: float) -> bool
     best, to, partner, last = -least, -1, -1, -1
     for t in range(near.shape[1]):
         b = label[near[i, t]]
-        if b == a or b == last or owner[b] != mine:
+        if b == a or b == last or owner[b] != mine:  # noqa: SIM109
             continue
         last = b
         if size[a] > k and size[b] < 2 * k - 1:
