@@ -104,18 +104,19 @@ def test_searches_on_few_records(n):
     assert anneal(values, n).groups == 1
 
 
-@pytest.mark.parametrize("method", [anneal, memetic, blocks])
-def test_same_seed_same_answer_on_any_number_of_threads(method, monkeypatch):
+@pytest.mark.parametrize(("method", "k"), [(anneal, 3), (memetic, 3), (memetic, 7), (blocks, 3)])
+def test_same_seed_same_answer_on_any_number_of_threads(method, k, monkeypatch):
     monkeypatch.setattr(blocks_module, "BLOCK", 60)
     monkeypatch.setattr(windows_module, "WINDOW", 30)
     monkeypatch.setattr(windows_module, "APART", 2)
     values, weights = some_values(240), some_weights(240, 2)
     one, two, other = (
-        method(values, 3, weights=weights, seed=seed, effort="thorough", threads=threads)
+        method(values, k, weights=weights, seed=seed, effort="thorough", threads=threads)
         for seed, threads in ((4, 1), (4, 3), (5, 1))
     )
     np.testing.assert_array_equal(one.labels, two.labels)
-    assert (one.labels != other.labels).any()
+    if (method, k) != (memetic, 3):  # which finds the same best groups with any seed
+        assert (one.labels != other.labels).any()
     stages = one.facts["stages"]
     assert stages[-1]["loss_after"] == pytest.approx(naive.sse(values, one.labels, weights))
     assert all(a["loss_after"] == pytest.approx(b["loss_before"]) for a, b in pairwise(stages))

@@ -7,8 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from odd_records import records, some_weights
+from shoal.partition import recombine as recombine_module
 from shoal.partition.memetic import cross, regions
-from shoal.partition.set_partition import Pool, recombine
+from shoal.partition.recombine import Around, Limits, look_around, recombine
+from shoal.partition.set_partition import Master, Pool, reduced_costs
 from shoal.partition.space import survey
 
 
@@ -45,7 +47,7 @@ def test_the_best_partition_of_a_small_pool_is_found(case, seed):
     for _ in range(n // k - 1):
         pool.add([rng.permutation(n)[:k]])
     known = partitions[0]
-    found = recombine(pool, known, iterations=10**9, looks=10**9)
+    found = recombine(pool, known, Limits(10**9, 10**9))
     groups = [set(map(int, rows)) for rows in pool.groups]
     costs = [cost(values, rows, weights) for rows in pool.groups]
     assert len({frozenset(g) for g in groups}) == len(groups)
@@ -63,10 +65,82 @@ def test_a_programme_with_much_work_is_the_last_and_never_worse():
     for labels in partitions:
         pool.add_labels(labels)
     before = sum(pool.costs[c] for c in pool.columns(partitions[0]))
-    short, cut, long = (recombine(pool, partitions[0], *limits) for limits in ((-1, 10**9), (10**9, 0), (10**9, 10**9)))
+    short, cut, long = (
+        recombine(pool, partitions[0], Limits(*limits)) for limits in ((-1, 10**9), (10**9, 0), (10**9, 10**9))
+    )
     losses = [sum(pool.costs[c] for c in pool.columns(labels)) for labels in (short, cut, long)]
     assert losses[2] <= min(losses) and max(losses) <= before
-    np.testing.assert_array_equal(cut, recombine(pool, partitions[0], 10**9, 0))  # work is counted, not time
+    np.testing.assert_array_equal(cut, recombine(pool, partitions[0], Limits(10**9, 0)))  # work is counted, not time
+
+
+def all_variants(group, near, k):
+    """A group with one record less, one more, or one for another, as sets: the slow twin of the kernel's."""
+    others = {int(j) for i in group for j in near[i] if j >= 0} - set(group)
+    found = [set(group) - {i} for i in group] + [set(group) | {j} for j in others]
+    found += [(set(group) - {i}) | {j} for i in group for j in others]
+    return {frozenset(g) for g in found if k <= len(g) < 2 * k}
+
+
+@settings(max_examples=40)
+@given(records(least_k=2, most_k=4, most_times=6), st.integers(0, 2**31))
+def test_variants_are_those_of_a_slow_twin(case, seed):
+    values, k = case
+    n, rng = len(values), np.random.default_rng(seed)
+    weights = some_weights(n, seed) if seed % 2 else np.ones(n)
+    space = survey(values, k, weights)
+    near = np.where(rng.random(space.near.shape) < 0.2, -1, space.near).astype(np.int32)
+    labels = rng.permutation(np.arange(n) % (n // k))
+    pool = Pool(values, weights)
+    pool.add_labels(labels)
+    duals = rng.normal(size=n) * np.mean(pool.costs)
+    used = np.arange(len(pool.groups))
+    limit, slack = (
+        float(rng.normal()) * np.mean(pool.costs),
+        1e-9 * float((space.w[:, None] * space.x**2).sum()) + 1e-12 * float((values**2).sum()) + 1e-300,
+    )
+    found = recombine_module._variants(pool, used, Around(space.x, space.w, near, k), duals, limit, 1000)
+    twin = {}
+    for rows in pool.groups:
+        for group in all_variants(rows.tolist(), near, k):
+            members = np.array(sorted(group))
+            twin[group] = cost(values, members, weights) - duals[members].sum()
+    kept = {frozenset(rows.tolist()) for rows in found}
+    assert all(twin[group] < limit + slack for group in kept)
+    assert all(group in kept for group, reduced in twin.items() if reduced < limit - slack)
+    best = recombine_module._variants(pool, used[:1], Around(space.x, space.w, near, k), duals, np.inf, 1)
+    first = [twin[group] for group in all_variants(pool.groups[0].tolist(), near, k)]
+    if first:
+        assert twin[frozenset(best[0].tolist())] <= min(first) + slack
+
+
+def test_looking_around_leaves_no_cheap_group_and_never_worsens(monkeypatch):
+    values = np.random.default_rng(8).normal(size=(90, 2))
+    space = survey(values, 3)
+    around = Around(space.x, space.w, space.near, 3)
+    known = np.arange(90) % 30
+    pool = Pool(values)
+    pool.add_labels(known)
+    before = sum(pool.costs)
+    monkeypatch.setattr(recombine_module, "WORK", 10**6)
+    monkeypatch.setattr(recombine_module, "A_GROUP", 10**4)
+    master = Master(pool, 90)
+    relaxed = master.duals()
+    bound, duals = look_around(pool, master, known, around, (relaxed[0], relaxed[1].copy()), lambda: True)
+    assert bound < relaxed[0] == before
+    assert master.cuts
+    assert all(3 <= rows.size <= 5 for rows in pool.groups)
+    in_use = np.flatnonzero(master.shares > 1e-9)
+    like = Pool(values)
+    like.add(recombine_module._variants(pool, in_use, around, duals[:90], np.inf, 10_000))
+    assert reduced_costs(like, duals, master.cuts).min() >= -1e-6 * bound
+    found = recombine(pool, known, Limits(2_000, 50), around)
+    loss = sum(cost(values, np.flatnonzero(found == g), None) for g in np.unique(found))
+    assert bound <= loss * (1 + 1e-9)
+    assert loss < 0.2 * before
+    stopped = Pool(values)
+    at_once = recombine(stopped, known, Limits(2_000, 50), around, lambda: False)
+    assert sum(cost(values, np.flatnonzero(at_once == g), None) for g in np.unique(at_once)) <= before * (1 + 1e-12)
+    assert len(stopped.groups) < len(pool.groups)
 
 
 @settings(max_examples=40)

@@ -27,10 +27,10 @@ from shoal.evolve.control import Control
 from shoal.evolve.progress import Progress
 from shoal.kernels.groups import padded
 from shoal.kernels.pricing import Found, price
-from shoal.partition.cuts import Cut, incidence, limits, touched, violated
+from shoal.partition.cuts import Cut, incidence, limits, violated
 from shoal.partition.neighbours import EXACT_UP_TO, neighbour_lists, runs
 from shoal.partition.partition import KPartition, total_squares
-from shoal.partition.set_partition import Master, Pool
+from shoal.partition.set_partition import Master, Pool, reduced_costs
 from shoal.partition.space import check_start, without_oversized
 
 Floats = NDArray[np.float64]
@@ -239,9 +239,7 @@ class _Bound:
             return None
         pool = Pool(self.values)
         pool.add(rows)
-        held = incidence(pool.groups, self.n)
-        reduced = np.array(pool.costs) - held @ records
-        reduced -= touched(held, self.master.cuts[: duals.size - self.n]) @ duals[self.n :]
+        reduced = reduced_costs(pool, duals, self.master.cuts)
         fits = np.flatnonzero(reduced <= allowed)
         return pool.part(fits), reduced[fits]
 

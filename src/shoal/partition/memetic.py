@@ -9,6 +9,7 @@ modern answer to what Solanas et al. left open (spec/1, spec/5).
             a cross of the best and a random one, from there too: their groups by loss a record, least first, while
             they do not overlap, what is left over forming groups or joining the nearest
             a newcomer like the parents, but shorter
+        now and then, for small groups: the best partition of those in the pool and of groups like them
     the best partition met
 """
 
@@ -17,7 +18,7 @@ from __future__ import annotations
 import time
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,8 @@ from shoal.partition.checkpoint import Checkpoint
 from shoal.partition.effort import EFFORTS, proposals
 from shoal.partition.mdav import mdav
 from shoal.partition.partition import KPartition, by_first_record, total_squares
-from shoal.partition.set_partition import Pool, recombine
+from shoal.partition.recombine import Around, Limits, recombine
+from shoal.partition.set_partition import Pool
 from shoal.partition.space import Space, random_word, survey, without_oversized
 
 Floats = NDArray[np.float64]
@@ -45,13 +47,29 @@ PARENTS = {"quick": 6, "standard": 18, "thorough": 40}
 MOST_PARENTS = 10
 PARENTS_SHARE = {"quick": 1.0, "standard": 0.6, "thorough": 0.5}  # of the work; the rest is the children's
 GENERATIONS = {"quick": 0, "standard": 3, "thorough": 8}
-ITERATIONS = {"quick": 300, "standard": 400, "thorough": 2_000}  # of the simplex, in the last integer programme
-LOOKS = {"quick": 10, "standard": 30, "thorough": 100}  # of HiGHS at its limits, in each of them
+LIMITS = {"quick": Limits(300, 10), "standard": Limits(400, 30), "thorough": Limits(2_000, 100)}
 CHILDREN = 2  # a generation: of the best alone; of two, or a newcomer, in turn
 WARM = 0.11  # where a child's temperature starts, in units of the local scale
 SNAPSHOTS = {"quick": 16, "standard": 40, "thorough": 40}  # of all parents, a quarter at least of each; half of a child
 MOST_COLUMNS = 400_000
 REGION = 2_000  # records that one integer programme looks at
+
+
+class Closing(NamedTuple):
+    """The stages after which groups like those in use are looked for, up to which k, and the programmes' limits."""
+
+    stages: tuple[int, ...]
+    largest: int
+    annealing: float  # of the work, where they are looked for
+    limits: Limits
+
+
+# For large groups the relaxation takes longer than more annealing, for less.
+CLOSING = {
+    "quick": Closing((), 0, 1.0, Limits(0, 0)),
+    "standard": Closing((3,), 3, 0.75, Limits(600, 60, few=100, wider=1.2, careful=1.1)),
+    "thorough": Closing((4, 8), 6, 1.0, Limits(3_000, 300, 20, few=300, wider=1.3, careful=1.08)),
+}
 
 
 def memetic(
@@ -77,7 +95,8 @@ def memetic(
         return first
     space = survey(values, k, weights, seed=seed, threads=threads)
     sst = total_squares(values, weights)
-    work = proposals(space.n, k, effort)
+    closing = CLOSING[effort]
+    work = int(proposals(space.n, k, effort) * (closing.annealing if k <= closing.largest else 1.0))
     store = Checkpoint(checkpoint, values, weights, k, ("memetic", effort, seed), work)
     run = _Run(values, weights, space, seed, effort, work, store)
     run.note("mdav", sst, before, time.process_time() - clock)
@@ -105,7 +124,7 @@ class _Run:
         store: Checkpoint,
     ) -> None:
         self.values, self.weights, self.space, self.seed, self.store = values, weights, space, seed, store
-        self.limits, self.snapshots = (ITERATIONS[effort], LOOKS[effort]), SNAPSHOTS[effort]
+        self.limits, self.closing, self.snapshots = LIMITS[effort], CLOSING[effort], SNAPSHOTS[effort]
         share, self.generations = PARENTS_SHARE[effort], GENERATIONS[effort]
         wished = PARENTS[effort] / space.k * max(1.0, space.n / 1000) ** 0.5
         self.parents = int(min(MOST_PARENTS, max(1.0, wished)))
@@ -156,6 +175,8 @@ class _Run:
             self.note(name, before, min(self.losses), time.process_time() - clock)
             if not self.control.stopped:
                 self.recombine(stage)
+            if stage in self.closing.stages and self.space.k <= self.closing.largest and not self.control.stopped:
+                self.recombine(stage, look_around=True)
             chains, stage = [], stage + 1
 
     def chain(self, stage: int, c: int, first: KPartition) -> Chain:
@@ -184,8 +205,11 @@ class _Run:
         if len(self.population) > 1:
             self.admit(cross(self.space, self.best, labels))
 
-    def recombine(self, stage: int) -> None:
-        """The best partition of the pool's groups joins the population; region by region if the file is not small."""
+    def recombine(self, stage: int, *, look_around: bool = False) -> None:
+        """The best partition of the pool's groups, and of groups like them if told, joins the population.
+
+        Region by region if the file is not small.
+        """
         clock, before = time.process_time(), min(self.losses)
         if len(self.pool.groups) >= MOST_COLUMNS:
             return
@@ -193,14 +217,28 @@ class _Run:
         region = regions(self.space, self.best, random_word(self.seed, stage))
         parts = [self.best[region == r] for r in range(int(region.max()) + 1)]
         pools = self.pool.within(region)
-        work = [partial(recombine, *both, *self.limits) for both in zip(pools, parts, strict=True)]
+        limits = self.closing.limits if look_around else self.limits
+        go_on = partial(self.control.advance, 0.0)
+        work = [partial(recombine, *both, limits, go_on=go_on) for both in zip(pools, parts, strict=True)]
+        if look_around:
+            work = [partial(piece, around=self.around(region == r)) for r, piece in enumerate(work)]
         labels = np.empty(self.space.n, dtype=np.int64)
         for r, found in enumerate(self.control.run(work)):
             labels[region == r] = found + r * self.space.n  # numbers of their own
         self.admit(labels)
+        like = " and groups like them" if look_around else ""
         self.note(
-            f"set partitioning of {len(self.pool.groups)} groups", before, min(self.losses), time.process_time() - clock
+            f"set partitioning of {len(self.pool.groups)} groups{like}",
+            before,
+            min(self.losses),
+            time.process_time() - clock,
         )
+
+    def around(self, inside: NDArray[np.bool_]) -> Around:
+        """Where to look for groups of the records inside a region."""
+        space, place = self.space, np.cumsum(inside) - 1
+        near = np.where(inside[space.near], place[space.near], -1)[inside]
+        return Around(space.x[inside], space.w[inside], near.astype(np.int32), space.k)
 
     def note(self, name: str, before: float, after: float, cpu: float) -> None:
         self.stages.append({"name": name, "loss_before": before, "loss_after": after, "cpu_seconds": cpu})

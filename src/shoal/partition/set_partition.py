@@ -18,44 +18,6 @@ from shoal.partition.cuts import Cut, incidence, limits, touched
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-FIRST = 1.1  # the first programme's columns against those without a reduced cost
-WIDER, CAREFUL = 1.15, 1.06  # a programme's columns against the one's before it, while they end at once, and later
-AT_ONCE = 50  # simplex iterations
-NODES = 1  # of a programme's search
-
-
-def recombine(pool: Pool, known: NDArray[Any], iterations: int, looks: int) -> Ints:
-    """A partition of groups in the pool, as good as the known one or better; an amount of work, not of time.
-
-    relax: the duals give each group's reduced cost
-    a better partition has only groups whose reduced cost is below the distance of the known one from the relaxation
-    integer programmes over more and more of those, the most promising first: small ones end at once and find most
-    of the gain, and every gain leaves the next one fewer groups to look at; one with more simplex iterations than
-    given is the last, and each ends when HiGHS has looked at its limits so often (after a round of cuts, a heuristic)
-    """
-    best, n = np.asarray(known, dtype=np.int64), len(known)
-    pool.add_labels(best)
-    relaxed = Master(pool, n).duals()
-    if relaxed is None:
-        return best
-    bound, duals = relaxed
-    costs = np.array(pool.costs)
-    reduced = costs - np.array([duals[rows].sum() for rows in pool.groups])
-    order = np.argsort(reduced, kind="stable")
-    own = pool.columns(best)
-    loss = costs[own].sum()
-    width = FIRST * np.count_nonzero(reduced <= 1e-9 * (loss - bound))
-    while True:
-        hopeful = order[reduced[order] <= (loss - bound) * (1 + 1e-9)]
-        programme = Master(pool.part(np.union1d(hopeful[: int(width)], own)), n)
-        best = programme.best(best, nodes=NODES, looks=looks)[0]
-        own = pool.columns(best)
-        loss = costs[own].sum()
-        spent = programme.iterations
-        if width >= hopeful.size or spent > iterations:
-            return best
-        width *= WIDER if spent <= AT_ONCE else CAREFUL
-
 
 class Pool:
     """Distinct groups of records with their costs, in the order they came. A group is known by a 64-bit sum."""
@@ -67,6 +29,10 @@ class Pool:
         self._place: dict[int, int] = {}
         self.groups: list[NDArray[np.int32]] = []
         self.costs: list[float] = []
+
+    @property
+    def records(self) -> int:
+        return len(self._values)
 
     def add(self, groups: Iterable[NDArray[Any]]) -> int:
         """Take in the groups that are new; gives their number."""
@@ -228,6 +194,14 @@ class Master:
         covered = sum(self._pool.groups[c].size for c in chosen) == self._n and labels.min() >= 0
         proved = solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
         return (labels, proved) if covered else (np.asarray(known, dtype=np.int64), False)
+
+
+def reduced_costs(pool: Pool, duals: Floats, cuts: Sequence[Cut]) -> Floats:
+    """What each group costs above its records' duals, and those of the cuts that have one after them."""
+    n = pool.records
+    held = incidence(pool.groups, n)
+    reduced = np.array(pool.costs) - held @ duals[:n]
+    return np.asarray(reduced - touched(held, cuts[: duals.size - n]) @ duals[n:])
 
 
 def _entries(cells: csr_array | csc_array) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats]:
