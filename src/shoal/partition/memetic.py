@@ -67,7 +67,7 @@ class Closing(NamedTuple):
 # For large groups the relaxation takes longer than more annealing, for less.
 CLOSING = {
     "quick": Closing((), 0, 1.0, Limits(0, 0)),
-    "standard": Closing((3,), 3, 0.75, Limits(600, 60, few=100, wider=1.2, careful=1.1)),
+    "standard": Closing((3,), 3, 0.75, Limits(500, 60, few=200, wider=1.4, careful=1.15)),
     "thorough": Closing((4, 8), 6, 1.0, Limits(3_000, 300, 20, few=300, wider=1.3, careful=1.08)),
 }
 
