@@ -174,9 +174,7 @@ class _Run:
             name = f"{len(chains)} {'children' if stage else 'parents'} of {chains[0].proposals} proposals"
             self.note(name, before, min(self.losses), time.process_time() - clock)
             if not self.control.stopped:
-                self.recombine(stage)
-            if stage in self.closing.stages and self.space.k <= self.closing.largest and not self.control.stopped:
-                self.recombine(stage, look_around=True)
+                self.recombine(stage, stage in self.closing.stages and self.space.k <= self.closing.largest)
             chains, stage = [], stage + 1
 
     def chain(self, stage: int, c: int, first: KPartition) -> Chain:
@@ -205,7 +203,7 @@ class _Run:
         if len(self.population) > 1:
             self.admit(cross(self.space, self.best, labels))
 
-    def recombine(self, stage: int, *, look_around: bool = False) -> None:
+    def recombine(self, stage: int, look_around: bool) -> None:
         """The best partition of the pool's groups, and of groups like them if told, joins the population.
 
         Region by region if the file is not small.
