@@ -113,8 +113,8 @@ class Master:
         self._solver = highspy.Highs()
         for name, value in (("output_flag", False), ("threads", 1), ("random_seed", 1), ("mip_allow_restart", False)):
             self._solver.setOptionValue(name, value)
-        for _ in range(n):
-            self._solver.addRow(1.0, 1.0, 0, np.empty(0, dtype=np.int32), np.empty(0))
+        empty = csr_array((n, 0))
+        self._solver.addRows(n, np.ones(n), np.ones(n), 0, *_entries(empty))
 
     def cut(self, cuts: Sequence[Cut]) -> None:
         """Forbid what the cuts forbid: one row more each."""
