@@ -37,7 +37,7 @@ def around(rows: Indices, size: int, near: Indices, mark: Indices, stamp: int, o
 
 @inner
 def centre(x: Floats, w: Floats, rows: Indices, size: int, without: int, c: Floats) -> float:
-    """The centroid of a group but for its s-th record, into c's only row; gives the mass."""
+    """The centroid of a group without one of its records (-1: of all), into c's only row; gives the mass."""
     mass = 0.0
     c[0] = 0.0
     for s in range(size):
