@@ -18,7 +18,10 @@ from shoal.errors import InputError, UsageError
 from shoal.kernels.groups import padded
 from shoal.partition import blocks as blocks_module
 from shoal.partition import chains, effort
+from shoal.partition import checkpoint as checkpoint_module
+from shoal.partition import memetic as memetic_module
 from shoal.partition import neighbours as neighbours_module
+from shoal.partition import recombine as recombine_module
 from shoal.partition import windows as windows_module
 from shoal.partition.anneal import anneal
 from shoal.partition.auto import auto
@@ -133,6 +136,39 @@ def test_resumed_equals_uninterrupted(method, tmp_path):
     resumed = method(values, 3, seed=9, effort="standard", checkpoint=path, resume=True)
     np.testing.assert_array_equal(whole.labels, resumed.labels)
     assert "stopped" not in resumed.facts and "stopped" not in whole.facts
+
+
+def test_a_recombination_that_was_killed_goes_on_after_its_last_step(tmp_path, monkeypatch):
+    """Killed in any step of any recombination, by regions; the next search does that one and those after it."""
+    monkeypatch.setattr(memetic_module, "REGION", 100)
+    monkeypatch.setattr(checkpoint_module, "SPARED", 0)
+    values, path = some_values(n=200), tmp_path / "state.npz"
+    begun, last = 0, None  # steps, of which the last is the one that is killed
+
+    def counted(step):
+        def count(*told):
+            nonlocal begun
+            begun += 1
+            if last is not None and begun >= last:  # a dead process does nothing more
+                raise MemoryError
+            return step(*told)
+
+        return count
+
+    for name in ("relax", "_programme"):
+        monkeypatch.setattr(recombine_module, name, counted(getattr(recombine_module, name)))
+    whole = memetic(values, 3, effort="standard", threads=1)
+    steps = begun
+    assert steps > 30
+    for last in range(1, steps + 1, 4):
+        path.unlink(missing_ok=True)
+        begun = 0
+        with pytest.raises(MemoryError):
+            memetic(values, 3, effort="standard", threads=1, checkpoint=path)
+        killed_at, last, begun = last, None, 0
+        resumed = memetic(values, 3, effort="standard", threads=1, checkpoint=path, resume=True)
+        assert begun == steps - killed_at + 1
+        np.testing.assert_array_equal(resumed.labels, whole.labels)
 
 
 def test_a_checkpoint_of_another_search_is_refused(tmp_path):

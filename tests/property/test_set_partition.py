@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from odd_records import records, some_weights
 from shoal.partition import recombine as recombine_module
 from shoal.partition.memetic import cross, regions
-from shoal.partition.recombine import Around, Limits, look_around, recombine
+from shoal.partition.recombine import Around, Limits, Recombination, recombine, relax
 from shoal.partition.set_partition import Master, Pool, reduced_costs
 from shoal.partition.space import survey
 
@@ -47,7 +49,7 @@ def test_the_best_partition_of_a_small_pool_is_found(case, seed):
     for _ in range(n // k - 1):
         pool.add([rng.permutation(n)[:k]])
     known = partitions[0]
-    found = recombine(pool, known, Limits(10**9, 10**9))
+    found = recombine(pool, Recombination(known), Limits(10**9, 10**9)).best
     groups = [set(map(int, rows)) for rows in pool.groups]
     costs = [cost(values, rows, weights) for rows in pool.groups]
     assert len({frozenset(g) for g in groups}) == len(groups)
@@ -66,11 +68,13 @@ def test_a_programme_with_much_work_is_the_last_and_never_worse():
         pool.add_labels(labels)
     before = sum(pool.costs[c] for c in pool.columns(partitions[0]))
     short, cut, long = (
-        recombine(pool, partitions[0], Limits(*limits)) for limits in ((-1, 10**9), (10**9, 0), (10**9, 10**9))
+        recombine(pool, Recombination(partitions[0]), Limits(*limits)).best
+        for limits in ((-1, 10**9), (10**9, 0), (10**9, 10**9))
     )
     losses = [sum(pool.costs[c] for c in pool.columns(labels)) for labels in (short, cut, long)]
     assert losses[2] <= min(losses) and max(losses) <= before
-    np.testing.assert_array_equal(cut, recombine(pool, partitions[0], Limits(10**9, 0)))  # work is counted, not time
+    again = recombine(pool, Recombination(partitions[0]), Limits(10**9, 0))  # work is counted, not time
+    np.testing.assert_array_equal(cut, again.best)
 
 
 def all_variants(group, near, k):
@@ -123,24 +127,44 @@ def test_looking_around_leaves_no_cheap_group_and_never_worsens(monkeypatch):
     before = sum(pool.costs)
     monkeypatch.setattr(recombine_module, "WORK", 10**6)
     monkeypatch.setattr(recombine_module, "A_GROUP", 10**4)
-    master = Master(pool, 90)
-    relaxed = master.duals()
-    bound, duals = look_around(pool, master, known, around, (relaxed[0], relaxed[1].copy()), lambda: True)
-    assert bound < relaxed[0] == before
-    assert master.cuts
+    relaxed = Master(pool, 90).duals()
+    masters = []
+    monkeypatch.setattr(recombine_module, "Master", lambda *told: masters.append(Master(*told)) or masters[-1])
+    state = Recombination(known)
+    while state.width is None:
+        state = relax(pool, state, around)
+    assert state.bound < relaxed[0] == before
+    assert state.cuts
     assert all(3 <= rows.size <= 5 for rows in pool.groups)
-    in_use = np.flatnonzero(master.shares > 1e-9)
+    in_use = np.flatnonzero(masters[-1].shares > 1e-9)
     like = Pool(values)
-    like.add(recombine_module._variants(pool, in_use, around, duals[:90], np.inf, 10_000))
-    assert reduced_costs(like, duals, master.cuts).min() >= -1e-6 * bound
-    found = recombine(pool, known, Limits(2_000, 50), around)
+    like.add(recombine_module._variants(pool, in_use, around, state.duals[:90], np.inf, 10_000))
+    assert reduced_costs(like, state.duals, state.cuts).min() >= -1e-6 * state.bound
+    found = recombine(pool, Recombination(known), Limits(2_000, 50), around).best
     loss = sum(cost(values, np.flatnonzero(found == g), None) for g in np.unique(found))
-    assert bound <= loss * (1 + 1e-9)
+    assert state.bound <= loss * (1 + 1e-9)
     assert loss < 0.2 * before
     stopped = Pool(values)
-    at_once = recombine(stopped, known, Limits(2_000, 50), around, lambda: False)
-    assert sum(cost(values, np.flatnonzero(at_once == g), None) for g in np.unique(at_once)) <= before * (1 + 1e-12)
-    assert len(stopped.groups) < len(pool.groups)
+    at_once = recombine(stopped, Recombination(known), Limits(2_000, 50), around, lambda state: False)
+    assert not at_once.finished and len(stopped.groups) < len(pool.groups)
+    assert sum(stopped.costs[c] for c in stopped.columns(at_once.best)) <= before * (1 + 1e-12)
+
+
+def test_a_recombination_goes_on_from_any_step_to_the_same_result(monkeypatch):
+    monkeypatch.setattr(recombine_module, "WORK", 100)
+    values = np.random.default_rng(5).normal(size=(120, 3))
+    space = survey(values, 3)
+    around = Around(space.x, space.w, space.near, 3)
+    known, limits = np.arange(120) % 40, Limits(2_000, 50, wider=1.3)
+    steps = []
+    whole = recombine(Pool(values), Recombination(known), limits, around, lambda state: steps.append(state) or True)
+    assert whole.finished and sum(state.rounds for state in steps) > 3 and steps[-2].width > steps[-3].width
+    for state in steps:
+        kept = json.loads(json.dumps(state._asdict(), default=np.ndarray.tolist))  # as a checkpoint does
+        again = recombine(Pool(values), Recombination(**kept), limits, around)
+        np.testing.assert_array_equal(again.best, whole.best)
+        assert [list(rows) for rows in again.groups] == [list(rows) for rows in whole.groups]
+        assert (again.bound, again.width) == (whole.bound, whole.width)
 
 
 @settings(max_examples=40)

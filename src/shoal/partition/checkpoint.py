@@ -1,12 +1,14 @@
 """The state of a long search in a file, written atomically, so that a stopped search can go on where it was.
 
-A checkpoint holds the chains of the current stage, the stage's number and the groups collected so far. It
-belongs to one input and one set of options: their fingerprint is in it, and another search refuses it.
+A checkpoint holds the chains of the current stage, the stage's number, the partitions collected before it, and how far
+the recombinations are that follow. It belongs to one input and one set of options: their fingerprint is in it, and
+another search refuses it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import threading
 import time
@@ -18,10 +20,12 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError, UsageError
 from shoal.partition.chains import STEP, Chain
+from shoal.partition.recombine import Recombination
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]
 
+SPARED = 5  # times what a write took: so long there is no other for the sake of a recombination
 EVERY = 20.0  # seconds between two writes, at most
 WRITES = 30  # in a whole search, at least: a killed one loses a thirtieth of its work and the pieces under way
 
@@ -35,6 +39,7 @@ class Checkpoint:
         self.path = None if path is None else Path(path)
         self._step = work / WRITES
         self._last, self._stage, self._done = time.monotonic(), 0, 0
+        self._took = 0.0  # seconds, the last write
         self._lock = threading.Lock()
         self._fingerprint = ""
         if path is not None:
@@ -43,13 +48,24 @@ class Checkpoint:
             digest.update(b"" if weights is None else np.ascontiguousarray(weights).tobytes())
             self._fingerprint = digest.hexdigest()
 
-    def save(self, chains: Sequence[Chain], *, stage: int = 0, kept: Sequence[Indices] = (), now: bool = False) -> None:
+    def save(
+        self,
+        chains: Sequence[Chain],
+        *,
+        stage: int = 0,
+        kept: Sequence[Indices] = (),
+        recombined: Sequence[Recombination] = (),
+        now: bool = False,
+    ) -> None:
         """Write the state, unless little was done since it was written; another thread's write is not waited for."""
-        if self.path is None or not (now or self._due(chains, stage)) or not self._lock.acquire(blocking=now):
+        due = now or self._due(chains, stage, bool(recombined))
+        if self.path is None or not due or not self._lock.acquire(blocking=now):
             return
+        clock = time.monotonic()
         try:
             with STEP:
-                self._last, self._stage, self._done = time.monotonic(), stage, sum(c.done for c in chains)
+                self._stage, self._done = stage, sum(c.done for c in chains)
+                told = json.dumps([state._asdict() for state in recombined], default=np.ndarray.tolist)
                 arrays: dict[str, NDArray[np.generic]] = {
                     "fingerprint": np.array(self._fingerprint),
                     "stage": np.array(stage),
@@ -65,22 +81,26 @@ class Checkpoint:
                     "unsettled": np.array([c.unsettled for c in chains]),
                     "seen_by": np.array([i for i, c in enumerate(chains) for _ in c.seen], dtype=np.int64),
                     "seen": np.array([labels for c in chains for labels in c.seen], dtype=np.int32),
+                    "recombined": np.frombuffer(told.encode(), dtype=np.uint8),
                 }
             part = self.path.with_name(self.path.name + ".part")
             with part.open("wb") as out:
-                np.savez_compressed(out, **arrays)  # type: ignore[arg-type]
+                np.savez(out, **arrays)  # type: ignore[arg-type]  # compressing takes thirty times as long
                 out.flush()
                 os.fsync(out.fileno())
             part.replace(self.path)
+            self._last = time.monotonic()
+            self._took = self._last - clock
         finally:
             self._lock.release()
 
-    def _due(self, chains: Sequence[Chain], stage: int) -> bool:
+    def _due(self, chains: Sequence[Chain], stage: int, recombining: bool) -> bool:
         done = sum(c.done for c in chains) - self._done
-        return stage != self._stage or done >= self._step or time.monotonic() - self._last > EVERY
+        spared = SPARED * self._took if recombining else EVERY
+        return stage != self._stage or done >= self._step or time.monotonic() - self._last > min(EVERY, spared)
 
-    def load(self) -> tuple[list[Chain], int, list[Indices]]:
-        """The chains, the stage's number and the partitions collected before it."""
+    def load(self) -> tuple[list[Chain], int, list[Indices], list[Recombination]]:
+        """The chains, the stage's number, the partitions collected before it, and the recombinations after it."""
         if self.path is None:
             raise UsageError("there is nothing to resume: name the file with the checkpoint")
         try:
@@ -106,8 +126,9 @@ class Checkpoint:
                 )
                 for i in range(len(a["words"]))
             ]
-            return chains, int(a["stage"]), list(a["kept"])
+            recombined = [Recombination(**state) for state in json.loads(a["recombined"].tobytes())]
+            return chains, int(a["stage"]), list(a["kept"]), recombined
         except FileNotFoundError:
             raise InputError(f"there is no checkpoint {self.path}; start without --resume") from None
-        except (OSError, KeyError, ValueError, EOFError) as error:
+        except (OSError, KeyError, TypeError, ValueError, EOFError) as error:
             raise InputError(f"{self.path} is not a checkpoint of Shoal ({error}); start without --resume") from None

@@ -16,6 +16,7 @@ modern answer to what Solanas et al. left open (spec/1, spec/5).
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,7 +35,7 @@ from shoal.partition.checkpoint import Checkpoint
 from shoal.partition.effort import EFFORTS, proposals
 from shoal.partition.mdav import mdav
 from shoal.partition.partition import KPartition, by_first_record, total_squares
-from shoal.partition.recombine import Around, Limits, recombine
+from shoal.partition.recombine import Around, Limits, Recombination, recombine
 from shoal.partition.set_partition import Pool
 from shoal.partition.space import Space, random_word, survey, without_oversized
 
@@ -68,7 +69,7 @@ class Closing(NamedTuple):
 CLOSING = {
     "quick": Closing((), 0, 1.0, Limits(0, 0)),
     "standard": Closing((3,), 3, 0.75, Limits(500, 60, few=200, wider=1.4, careful=1.15)),
-    "thorough": Closing((4, 8), 6, 1.0, Limits(3_000, 300, 20, few=300, wider=1.3, careful=1.08)),
+    "thorough": Closing((4, 8), 6, 1.0, Limits(8_000, 100, 20, few=300, wider=1.15, careful=1.08)),
 }
 
 
@@ -148,9 +149,9 @@ class _Run:
     def go(self, first: KPartition, resume: bool) -> None:
         """All stages, from the first or from the checkpoint's."""
         self.admit(first.labels.astype(np.int32))
-        chains, stage, kept = self.store.load() if resume else ([], 0, [])
+        chains, stage, kept, recombined = self.store.load() if resume else ([], 0, [], [])
         for labels in kept:
-            self.admit(labels)
+            self.admit(labels, crossed=True)
         earlier = self.parents * self.parent_work + (stage - 1) * CHILDREN * self.child_work if stage else 0
         self.done_before = earlier + sum(chain.done for chain in chains)
         self.control.done = float(self.done_before)
@@ -158,24 +159,19 @@ class _Run:
             clock, before = time.process_time(), min(self.losses)
             if not chains:
                 chains = [self.chain(stage, c, first) for c in range(CHILDREN if stage else self.parents)]
-            self.store.save(chains, stage=stage, kept=self.population)
-            run_chains(
-                self.space,
-                chains,
-                self.control,
-                f"generation {stage}" if stage else "parents",
-                partial(self.store.save, chains, stage=stage, kept=self.population),
-            )
+            save = partial(self.store.save, chains, stage=stage, kept=list(self.population))
+            save()
+            run_chains(self.space, chains, self.control, f"generation {stage}" if stage else "parents", save)
             if self.control.stopped:
-                self.store.save(chains, stage=stage, kept=self.population, now=True)
+                save(now=True)
             for chain in chains:
                 for labels in [*chain.seen, chain.labels] if not self.control.stopped else [chain.labels]:
                     self.admit(labels)
             name = f"{len(chains)} {'children' if stage else 'parents'} of {chains[0].proposals} proposals"
             self.note(name, before, min(self.losses), time.process_time() - clock)
             if not self.control.stopped:
-                self.recombine(stage, stage in self.closing.stages and self.space.k <= self.closing.largest)
-            chains, stage = [], stage + 1
+                self.recombine(stage, recombined, partial(save, kept=self.population))
+            chains, recombined, stage = [], [], stage + 1
 
     def chain(self, stage: int, c: int, first: KPartition) -> Chain:
         """The c-th chain of a stage: a parent from the start, a child of two of the population later."""
@@ -190,8 +186,8 @@ class _Run:
             labels = inherit(self.values, self.space, self.best, self.population[other], self.weights)
         return Chain(labels, word, self.child_work, WARM, looks)
 
-    def admit(self, labels: NDArray[Any]) -> None:
-        """Take a partition into the population and its groups into the pool."""
+    def admit(self, labels: NDArray[Any], crossed: bool = False) -> None:
+        """Take a partition into the population and its groups into the pool, and its cross with the best one."""
         labels = by_first_record(labels).astype(np.int32)
         loss = self.space.state(labels)[1]
         if loss in self.losses:
@@ -200,11 +196,11 @@ class _Run:
         self.losses.append(loss)
         if len(self.pool.groups) < MOST_COLUMNS:
             self.pool.add_labels(self.population[-1])
-        if len(self.population) > 1:
+        if len(self.population) > 1 and not crossed:
             self.admit(cross(self.space, self.best, labels))
 
-    def recombine(self, stage: int, look_around: bool) -> None:
-        """The best partition of the pool's groups, and of groups like them if told, joins the population.
+    def recombine(self, stage: int, begun: list[Recombination], save: Callable[..., None]) -> None:
+        """The best partition of the pool's groups joins the population; of groups like them too, in some stages.
 
         Region by region if the file is not small.
         """
@@ -213,16 +209,26 @@ class _Run:
             return
         self.control.advance(0.0, None, f"best of {len(self.pool.groups)} groups")
         region = regions(self.space, self.best, random_word(self.seed, stage))
-        parts = [self.best[region == r] for r in range(int(region.max()) + 1)]
-        pools = self.pool.within(region)
+        inside = [region == r for r in range(int(region.max()) + 1)]
+        look_around = stage in self.closing.stages and self.space.k <= self.closing.largest
         limits = self.closing.limits if look_around else self.limits
-        go_on = partial(self.control.advance, 0.0)
-        work = [partial(recombine, *both, limits, go_on=go_on) for both in zip(pools, parts, strict=True)]
-        if look_around:
-            work = [partial(piece, around=self.around(region == r)) for r, piece in enumerate(work)]
+        states = begun or [Recombination(self.best[records]) for records in inside]
+
+        def after_step(r: int, state: Recombination) -> bool:
+            states[r] = state
+            save(recombined=states)
+            return self.control.advance(0.0)
+
+        def in_region(r: int, pool: Pool) -> Recombination:
+            around = self.around(inside[r]) if look_around else None
+            return recombine(pool, states[r], limits, around, partial(after_step, r))
+
         labels = np.empty(self.space.n, dtype=np.int64)
-        for r, found in enumerate(self.control.run(work)):
-            labels[region == r] = found + r * self.space.n  # numbers of their own
+        pools = self.pool.within(region)
+        for r, found in enumerate(self.control.run([partial(in_region, *both) for both in enumerate(pools)])):
+            labels[inside[r]] = np.asarray(found.best) + r * self.space.n  # numbers of their own
+        if self.control.stopped:
+            save(recombined=states, now=True)
         self.admit(labels)
         like = " and groups like them" if look_around else ""
         self.note(

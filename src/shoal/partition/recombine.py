@@ -1,16 +1,19 @@
 """The best partition of a pool's groups, nearly: an amount of work, not of time.
 
-relax: the duals give each group's reduced cost; with `look_around`, first
+relax: the duals give each group's reduced cost; where it is told to look around
     groups like those in use that cost less than their records' duals, until there are none; then
     cuts that the relaxation violates, and again
 a better partition has only groups whose reduced cost is below the distance of the known one from the relaxation
 integer programmes over more and more of those, the most promising first: small ones end at once and find most
 of the gain, and every gain leaves the next one fewer groups to look at
+
+It goes in short steps. What one leaves for the next is all in a `Recombination`, none of it in a solver, so that a
+search that was killed goes on after its last step, to the same result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +22,7 @@ from numpy.typing import NDArray
 from shoal.kernels.pricing import Found
 from shoal.kernels.variants import variants
 from shoal.partition.cuts import incidence, violated
-from shoal.partition.set_partition import Master, Pool, reduced_costs
+from shoal.partition.set_partition import Basis, Master, Pool, reduced_costs
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -54,72 +57,94 @@ class Around(NamedTuple):
     k: int
 
 
+class Recombination(NamedTuple):
+    """How far one is: the best partition so far, and what the next step needs to know."""
+
+    best: Any  # labels
+    groups: Sequence[Any] = ()  # that were not in the pool
+    cuts: Sequence[Any] = ()
+    basis: Basis | None = None  # of the relaxation, before the last cuts
+    left: int | None = None  # simplex iterations that the relaxations may take
+    rounds: int = 0  # of cuts
+    bound: float = 0.0
+    duals: Any = ()
+    width: float | None = None  # the next programme's columns; none before the last relaxation
+    finished: bool = False
+
+
 def recombine(
     pool: Pool,
-    known: NDArray[Any],
+    begun: Recombination,
     limits: Limits,
     around: Around | None = None,
-    go_on: Callable[[], bool] = lambda: True,
-) -> Ints:
-    """A partition of groups in the pool, as good as the known one or better; of groups like them too if told where."""
-    best, n = np.asarray(known, dtype=np.int64), len(known)
-    pool.add_labels(best)
-    master = Master(pool, n)
-    relaxed = master.duals()
-    if relaxed is None:
-        return best
-    if around is not None:
-        relaxed = look_around(pool, master, best, around, relaxed, go_on)
-    bound, duals = relaxed
-    costs = np.array(pool.costs)
-    reduced = reduced_costs(pool, duals, master.cuts)
-    order = np.argsort(reduced, kind="stable")
-    own = pool.columns(best)
-    loss = costs[own].sum()
-    width = FIRST * np.count_nonzero(reduced <= 1e-9 * (loss - bound))
-    while True:
-        hopeful = order[reduced[order] <= (loss - bound) * (1 + 1e-9)]
-        programme = Master(pool.part(np.union1d(hopeful[: int(width)], own)), n)
-        programme.cut([cut for cut, dual in zip(master.cuts, duals[n:], strict=False) if dual < 0.0])
-        best = programme.best(best, nodes=limits.nodes, looks=limits.looks)[0]
-        own = pool.columns(best)
-        loss = costs[own].sum()
-        spent = programme.iterations
-        if width >= hopeful.size or spent > limits.iterations or not go_on():
-            return best
-        width *= limits.wider if spent <= limits.few else limits.careful
+    after_step: Callable[[Recombination], bool] = lambda state: True,
+) -> Recombination:
+    """A partition of groups in the pool, as good as the known one or better; of groups like them too if told where.
+
+    `after_step` says whether to go on. Groups that are found join the pool.
+    """
+    given, state, go_on = len(pool.groups), begun, True
+    pool.add(np.asarray(rows, dtype=np.int32) for rows in begun.groups)
+    pool.add_labels(np.asarray(begun.best))
+    while go_on and not state.finished:
+        state = relax(pool, state, around) if state.width is None else _programme(pool, state, state.width, limits)
+        state = state._replace(groups=pool.groups[given:])
+        go_on = after_step(state)
+    return state
 
 
-def look_around(
-    pool: Pool, master: Master, best: Ints, around: Around, relaxed: tuple[float, Floats], go_on: Callable[[], bool]
-) -> tuple[float, Floats]:
-    """Add what the relaxation lacks to the pool, and cuts to the relaxation; gives its value and duals then."""
-    n, left, rounds = best.size, WORK * best.size, ROUNDS_OF_CUTS
-    own = pool.columns(best)
+def relax(pool: Pool, state: Recombination, around: Around | None) -> Recombination:
+    """The relaxation and its duals. Where it may look around, the pool gets what it lacks, and it the next cuts."""
+    best, n = np.asarray(state.best, dtype=np.int64), len(state.best)
+    left = WORK * n if state.left is None else state.left
+    master, own = Master(pool, n), pool.columns(best)
+    if state.basis is not None:
+        master.start(state.basis, state.cuts)
     while True:
+        relaxed = master.duals()
+        if relaxed is None:
+            return state._replace(finished=True)
         bound, duals = relaxed
         duals[n:] = np.minimum(duals[n:], 0.0)
-        nothing = -1e-9 * abs(bound) / n
-        used = np.union1d(np.flatnonzero(master.shares > 1e-9), own)
-        if left <= 0 or not go_on():
+        left -= max(100, master.iterations)
+        if around is None or left <= 0:
             break
+        used = np.union1d(np.flatnonzero(master.shares > 1e-9), own)
+        nothing = -1e-9 * abs(bound) / n
         found = pool.part(used[:0])
         found.add(_variants(pool, used, around, duals[:n], nothing, A_GROUP))
         cheap = np.flatnonzero(reduced_costs(found, duals, master.cuts) < nothing)
         if not pool.add(found.groups[c] for c in cheap):
-            cuts = violated(incidence(pool.groups, n), master.shares) if rounds > 0 else []
-            if not cuts:
-                break
-            master.cut(cuts)
-            rounds -= 1
-        again = master.duals()
-        if again is None:
             break
-        relaxed = again
-        left -= max(100, master.iterations)
-    gap = sum(pool.costs[c] for c in own) - bound
-    pool.add(_variants(pool, used, around, duals[:n], FITTING * gap, AT_LAST))
-    return bound, duals
+    look_on = around is not None and left > 0 and state.rounds < ROUNDS_OF_CUTS
+    cuts = violated(incidence(pool.groups, n), master.shares) if look_on else []
+    if cuts:
+        every = [*master.cuts, *cuts]
+        return state._replace(cuts=every, basis=master.basis, left=left, rounds=state.rounds + 1)
+    loss = sum(pool.costs[c] for c in own)
+    if around is not None:
+        used = np.union1d(np.flatnonzero(master.shares > 1e-9), own)
+        pool.add(_variants(pool, used, around, duals[:n], FITTING * (loss - bound), AT_LAST))
+    reduced = reduced_costs(pool, duals, master.cuts)
+    width = FIRST * max(1, np.count_nonzero(reduced <= 1e-9 * (loss - bound)))
+    return state._replace(cuts=master.cuts, bound=bound, duals=duals, width=float(width))
+
+
+def _programme(pool: Pool, state: Recombination, width: float, limits: Limits) -> Recombination:
+    """The best partition of the most promising groups."""
+    best, n = np.asarray(state.best, dtype=np.int64), len(state.best)
+    costs, duals = np.array(pool.costs), np.asarray(state.duals)
+    reduced = reduced_costs(pool, duals, state.cuts)
+    own = pool.columns(best)
+    hopeful = np.flatnonzero(reduced <= (costs[own].sum() - state.bound) * (1 + 1e-9))
+    hopeful = hopeful[np.argsort(reduced[hopeful], kind="stable")]
+    programme = Master(pool.part(np.union1d(hopeful[: int(width)], own)), n)
+    programme.cut([cut for cut, dual in zip(state.cuts, duals[n:], strict=True) if dual < 0.0])
+    best = programme.best(best, nodes=limits.nodes, looks=limits.looks)[0]
+    spent = programme.iterations
+    finished = width >= hopeful.size or spent > limits.iterations
+    wider = limits.wider if spent <= limits.few else limits.careful
+    return state._replace(best=best, width=width * wider, finished=finished)
 
 
 def _variants(pool: Pool, used: Ints, around: Around, duals: Floats, limit: float, most: int) -> list[Indices]:

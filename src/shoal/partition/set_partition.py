@@ -17,6 +17,7 @@ from shoal.partition.cuts import Cut, incidence, limits, touched
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Basis = tuple[list[int], list[int]]  # the states of columns and rows, as HiGHS numbers them
 
 
 class Pool:
@@ -48,12 +49,14 @@ class Pool:
 
     def add_labels(self, labels: NDArray[Any]) -> int:
         """Take in the groups of a partition."""
-        rows, signs = self._signed(labels)
-        return self.add([rows[g] for g, sign in enumerate(signs) if sign not in self._place])
+        order, starts, signs = self._signed(labels)
+        ends = [*starts[1:].tolist(), order.size]
+        spans = zip(starts.tolist(), ends, signs, strict=True)
+        return self.add([order[start:end] for start, end, sign in spans if sign not in self._place])
 
     def columns(self, labels: NDArray[Any]) -> list[int]:
         """Where the groups of a partition are in the pool."""
-        return [self._place[sign] for sign in self._signed(labels)[1]]
+        return [self._place[sign] for sign in self._signed(labels)[2]]
 
     def part(self, columns: NDArray[np.int64]) -> Pool:
         """A pool of some of the groups."""
@@ -81,9 +84,9 @@ class Pool:
         self.groups, self.costs = groups, costs
         self._place = {int(self._signs[rows].sum()): c for c, rows in enumerate(groups)}
 
-    def _signed(self, labels: NDArray[Any]) -> tuple[list[Ints], list[int]]:
+    def _signed(self, labels: NDArray[Any]) -> tuple[Ints, Ints, list[int]]:
         order, starts = in_groups(labels)
-        return np.split(order, starts[1:]), [int(s) for s in np.add.reduceat(self._signs[order], starts)]
+        return order, starts, np.add.reduceat(self._signs[order], starts).tolist()
 
     def _cost(self, groups: list[NDArray[np.int32]]) -> list[float]:
         costs = np.empty(len(groups))
@@ -108,13 +111,31 @@ class Master:
     """The set-partitioning programme over the pool; grows with it."""
 
     def __init__(self, pool: Pool, n: int) -> None:
-        self._pool, self._n, self._held = pool, n, 0
+        self._pool, self._n = pool, n
+        self._held = self._solved = 0  # columns, and those of the last relaxation
         self.cuts: list[Cut] = []
         self._solver = highspy.Highs()
         for name, value in (("output_flag", False), ("threads", 1), ("random_seed", 1), ("mip_allow_restart", False)):
             self._solver.setOptionValue(name, value)
         empty = csr_array((n, 0))
         self._solver.addRows(n, np.ones(n), np.ones(n), 0, *_entries(empty))
+
+    @property
+    def basis(self) -> Basis:
+        """The last solution's."""
+        basis = self._solver.getBasis()
+        return [int(s) for s in basis.col_status], [int(s) for s in basis.row_status]
+
+    def start(self, basis: Basis, cuts: Sequence[Cut]) -> None:
+        """Begin at the basis of another relaxation over the same pool, which had the first of the cuts alone."""
+        self.cut(cuts)
+        columns, rows = basis
+        start = highspy.HighsBasis()
+        start.col_status = [highspy.HighsBasisStatus(s) for s in columns]
+        fresh = [highspy.HighsBasisStatus.kBasic] * (self._n + len(cuts) - len(rows))
+        start.row_status = [*(highspy.HighsBasisStatus(s) for s in rows), *fresh]
+        start.valid = True
+        self._solver.setBasis(start)
 
     def cut(self, cuts: Sequence[Cut]) -> None:
         """Forbid what the cuts forbid: one row more each."""
@@ -151,10 +172,11 @@ class Master:
 
     def duals(self, seconds: float | None = None) -> tuple[float, Floats] | None:
         """The relaxation's optimum and its duals, those of the cuts after the records'; None if time ran out."""
-        first = self._held == 0
         self._grow()
-        # Dual at first; then primal, for new columns keep the basis feasible.
-        self._solver.setOptionValue("simplex_strategy", 1 if first else 4)
+        grown, self._solved = 0 < self._solved < self._held, self._held
+        # Dual at first, and after cuts, which leave the duals feasible; primal after new columns, which leave the
+        # solution feasible.
+        self._solver.setOptionValue("simplex_strategy", 4 if grown else 1)
         if seconds is not None:
             self._solver.setOptionValue("time_limit", self._solver.getRunTime() + max(seconds, 0.1))
         self._solver.run()
