@@ -7,9 +7,10 @@ sums of squares, so that large offsets cannot eat the digits. With W the mass of
     x enters        + w W / (W + w) |x - c|^2
     y for x, same w   w sum d (2 (x - c) + (1 - w / W) d), d = y - x
 
-Sums run in four lanes, in a fixed order and one sum a loop, so that the compiler may use vector
-registers without being allowed to change an answer. Rows are indexed by unsigned numbers: a
-signed one could be negative, and the check costs a third of these short loops' time.
+Sums run in four lanes, in a fixed order and one sum a loop, so that the compiler may use vector registers without being
+allowed to change an answer; at last the lanes are added as the halves of a register are. Rows and columns are indexed
+by unsigned numbers: a signed one could be negative, and the check costs a third of these short loops' time and hides
+that the lanes lie side by side.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ Table = NDArray[np.int32]
 Column = NDArray[np.int32]
 
 
+_0, _1, _2, _3, _4 = (np.uint64(lane) for lane in range(5))
+
+
 class Squares(NamedTuple):
     """Marks the weighted sum of squared distances to the centroid."""
 
@@ -49,16 +53,16 @@ def squared(x: Rows, i: Any, y: Rows, j: Any) -> float:
     """|x[i] - y[j]|^2, rows padded to a multiple of four."""
     i, j = np.uint64(i), np.uint64(j)
     s0 = s1 = s2 = s3 = 0.0
-    for c in range(0, x.shape[1], 4):
+    for c in range(_0, np.uint64(x.shape[1]), _4):
         d0 = x[i, c] - y[j, c]
-        d1 = x[i, c + 1] - y[j, c + 1]
-        d2 = x[i, c + 2] - y[j, c + 2]
-        d3 = x[i, c + 3] - y[j, c + 3]
+        d1 = x[i, c + _1] - y[j, c + _1]
+        d2 = x[i, c + _2] - y[j, c + _2]
+        d3 = x[i, c + _3] - y[j, c + _3]
         s0 += d0 * d0
         s1 += d1 * d1
         s2 += d2 * d2
         s3 += d3 * d3
-    return (s0 + s1) + (s2 + s3)
+    return (s0 + s2) + (s1 + s3)
 
 
 @implement(apart, Squares)
@@ -124,16 +128,16 @@ def _exchange(x: Rows, i: Any, j: Any, y: Rows, p: Any, z: Rows, q: Any, factor:
     """The sum of d (2 (y[p] - z[q]) + factor d) for d = x[j] - x[i]."""
     i, j, p, q = np.uint64(i), np.uint64(j), np.uint64(p), np.uint64(q)
     s0 = s1 = s2 = s3 = 0.0
-    for c in range(0, x.shape[1], 4):
+    for c in range(_0, np.uint64(x.shape[1]), _4):
         d0 = x[j, c] - x[i, c]
-        d1 = x[j, c + 1] - x[i, c + 1]
-        d2 = x[j, c + 2] - x[i, c + 2]
-        d3 = x[j, c + 3] - x[i, c + 3]
+        d1 = x[j, c + _1] - x[i, c + _1]
+        d2 = x[j, c + _2] - x[i, c + _2]
+        d3 = x[j, c + _3] - x[i, c + _3]
         s0 += d0 * (2.0 * (y[p, c] - z[q, c]) + factor * d0)
-        s1 += d1 * (2.0 * (y[p, c + 1] - z[q, c + 1]) + factor * d1)
-        s2 += d2 * (2.0 * (y[p, c + 2] - z[q, c + 2]) + factor * d2)
-        s3 += d3 * (2.0 * (y[p, c + 3] - z[q, c + 3]) + factor * d3)
-    return (s0 + s1) + (s2 + s3)
+        s1 += d1 * (2.0 * (y[p, c + _1] - z[q, c + _1]) + factor * d1)
+        s2 += d2 * (2.0 * (y[p, c + _2] - z[q, c + _2]) + factor * d2)
+        s3 += d3 * (2.0 * (y[p, c + _3] - z[q, c + _3]) + factor * d3)
+    return (s0 + s2) + (s1 + s3)
 
 
 @implement(summarize, Squares)

@@ -126,8 +126,8 @@ def relax(pool: Pool, state: Recombination, around: Around | None) -> Recombinat
         used = np.union1d(np.flatnonzero(master.shares > 1e-9), own)
         pool.add(_variants(pool, used, around, duals[:n], FITTING * (loss - bound), AT_LAST))
     reduced = reduced_costs(pool, duals, master.cuts)
-    width = FIRST * max(1, np.count_nonzero(reduced <= 1e-9 * (loss - bound)))
-    return state._replace(cuts=master.cuts, bound=bound, duals=duals, width=float(width))
+    width = FIRST * float(np.count_nonzero(reduced <= 1e-9 * (loss - bound)))
+    return state._replace(cuts=master.cuts, bound=bound, duals=duals, width=max(1.0, width))
 
 
 def _programme(pool: Pool, state: Recombination, width: float, limits: Limits) -> Recombination:
