@@ -14,6 +14,7 @@ from odd_records import records, some_weights
 from reference import search as naive
 from shoal.evolve.control import Control
 from shoal.kernels import losses
+from shoal.kernels.ahead import LARGE
 from shoal.kernels.anneal import anneal
 from shoal.kernels.groups import empty_groups, load, padded, renew, start
 from shoal.kernels.local_search import sweep
@@ -90,6 +91,24 @@ def test_every_proposal_keeps_k_and_the_state(case, seed, temperature):
     loss = renew(space.loss, g)
     centred = values - values.mean(axis=0)
     assert abs(loss - naive.sse(centred, g.label)) <= 1e-9 * naive.sse(centred, np.zeros(len(values))) + 1e-300
+
+
+def test_asking_for_memory_ahead_changes_nothing():
+    """Columns of zeros change no distance, but make a table large."""
+    values = np.random.default_rng(3).normal(size=(2000, 4))
+    space = survey(values, 3)
+    found = []
+    for x in (space.x, np.hstack([space.x, np.zeros((2000, -(-LARGE // 8000) * 4))])):
+        g = empty_groups(x, space.w, 3)
+        g.label[:] = mdav(values, 3).labels
+        start(space.loss, g)
+        assert (x.size > LARGE) == (x is not space.x)
+        word = np.array([1], dtype=np.uint64)
+        anneal(space.loss, g, space.near, space.heat, space.turns, word, 100_000, 0.2, 0.05)
+        before = g.label.copy()
+        assert sweep(space.loss, g, space.near, space.least, 0, 2000) > 0
+        found.append((before, g.label, word[0]))
+    np.testing.assert_equal(found[0], found[1])
 
 
 class Backwards(Control):

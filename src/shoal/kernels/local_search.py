@@ -11,8 +11,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.kernels.ahead import LARGE, ask_element, ask_row
 from shoal.kernels.compiling import bare, kernel
-from shoal.kernels.groups import GROUPS, SQUARES, Groups, transfer
+from shoal.kernels.groups import GROUPS, SQUARES, Groups, ask_group, transfer
 from shoal.kernels.losses import entering, leaving, swapping
 
 Indices = NDArray[np.int32]
@@ -52,11 +53,25 @@ def best_step(loss: Any, g: Groups, near: Indices, i: int, least: float) -> bool
     return True
 
 
+@bare
+def ask_ahead(g: Groups, near: Indices, i: int) -> None:
+    """Ask for what the next three records look at: labels, then groups, then the groups' members."""
+    for t in range(near.shape[1]):
+        ask_element(g.label, near[i + 3, t])
+        ask_group(g, g.label[near[i + 2, t]])
+        b = g.label[near[i + 1, t]]
+        for s in range(g.size[b]):
+            ask_row(g.x, g.member[b, s])
+
+
 @kernel([numba.int64(SQUARES, GROUPS, numba.int32[:, ::1], numba.float64, numba.int64, numba.int64)])
 def sweep(loss: Any, g: Groups, near: Indices, least: float, first: int, last: int) -> int:
     """One pass over the records first .. last - 1; gives the number of improvements."""
     gained = 0
+    large = g.x.size > LARGE
     for i in range(first, last):
+        if large and i + 3 < last:
+            ask_ahead(g, near, i)
         for _ in range(MOST_STEPS):
             if not best_step(loss, g, near, i, least):
                 break

@@ -9,8 +9,8 @@ EFFORTS = ("quick", "standard", "thorough")
 # proposals a record at n = 1,000 and k = 5; the power of 1,000 / n they fall with; the least a record gets; the power
 # of k / 5 they grow with above 5
 _WORK = {
-    "quick": (19_000.0, 0.88, 150.0, 0.3),
-    "standard": (44_000.0, 0.45, 500.0, 0.5),
+    "quick": (19_000.0, 0.88, 150.0, 0.22),
+    "standard": (48_000.0, 0.45, 500.0, 0.9),
     "thorough": (310_000.0, 0.5, 3_000.0, 0.4),
 }
 

@@ -1,0 +1,53 @@
+"""Memory asked for ahead of its use: a large file's search waits for memory more than it computes.
+
+Asking is a hint to the processor (LLVM's prefetch), which brings a row into its cache while it goes on. It changes no
+answer, whatever it is given.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from shoal.kernels.compiling import inlined
+
+LINE = 64  # bytes that memory comes in
+LARGE = 1 << 19  # numbers of a table that does not stay in the cache: smaller ones are not worth the asking
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _hint(typingctx: Any, array: Any, place: Any) -> Any:
+    """Ask for the line that holds the element at a place in the array's memory."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        byte = ir.IntType(8).as_pointer()
+        number = ir.IntType(32)
+        pointer = builder.bitcast(builder.gep(data, [args[1]]), byte)
+        callee = builder.module.declare_intrinsic(
+            "llvm.prefetch", (byte,), ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        )
+        builder.call(callee, [pointer, number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.uint64), generate
+
+
+@inlined
+def ask_element(array: Any, i: Any) -> None:
+    """Ask for an element of a list."""
+    _hint(array, np.uint64(i))
+
+
+@inlined
+def ask_row(rows: Any, i: Any) -> None:
+    """Ask for a row of a table."""
+    width = np.uint64(rows.shape[1])
+    first, step = np.uint64(i) * width, np.uint64(LINE // rows.itemsize)
+    for c in range(np.uint64(0), width, step):
+        _hint(rows, first + c)
+    _hint(rows, first + width - np.uint64(1))  # it need not start where a line does
