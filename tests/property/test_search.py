@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from odd_records import KINDS, make, records, some_weights
 from reference import search as naive
 from shoal.errors import InputError, UsageError
+from shoal.evolve.control import Control
 from shoal.kernels.groups import padded
 from shoal.partition import blocks as blocks_module
 from shoal.partition import chains, effort
@@ -126,7 +127,7 @@ def test_same_seed_same_answer_on_any_number_of_threads(method, k, monkeypatch):
     assert all(s["loss_after"] <= s["loss_before"] * (1 + 1e-12) for s in stages)
 
 
-@pytest.mark.parametrize("method", [anneal, memetic])
+@pytest.mark.parametrize("method", [anneal, memetic, blocks])
 def test_resumed_equals_uninterrupted(method, tmp_path):
     values, path = some_values(), tmp_path / "run.npz"
     whole = method(values, 3, seed=9, effort="standard")
@@ -138,11 +139,42 @@ def test_resumed_equals_uninterrupted(method, tmp_path):
     assert "stopped" not in resumed.facts and "stopped" not in whole.facts
 
 
+def test_a_large_file_resumes_at_its_last_temperature_or_sweep(tmp_path, monkeypatch):
+    """Killed at any look at the clock: the same answer, and only what came after the last step is done again."""
+    monkeypatch.setattr(blocks_module, "BLOCK", 60)
+    monkeypatch.setattr(windows_module, "WINDOW", 30)
+    monkeypatch.setattr(windows_module, "APART", 2)
+    monkeypatch.setattr(checkpoint_module, "EVERY", 0.0)
+    values, path = some_values(240), tmp_path / "run.npz"
+    looks, last = 0, np.inf
+    look = Control.advance
+
+    def killed(control, work, *told):
+        nonlocal looks
+        looks += 1
+        if looks > last:
+            raise MemoryError
+        return look(control, work, *told)
+
+    monkeypatch.setattr(Control, "advance", killed)
+    whole = blocks(values, 3, seed=9, effort="standard")
+    number = looks
+    for share in (0.2, 0.6, 0.97, 1.0):
+        looks, last = 0, int(share * number) - 1
+        path.unlink(missing_ok=True)
+        with pytest.raises(MemoryError):
+            blocks(values, 3, seed=9, effort="standard", checkpoint=path)
+        looks, last = 0, np.inf
+        resumed = blocks(values, 3, seed=9, effort="standard", checkpoint=path, resume=True)
+        np.testing.assert_array_equal(whole.labels, resumed.labels)
+        assert looks <= (1 - share) * number + number / 10
+
+
 def test_a_recombination_that_was_killed_goes_on_after_its_last_step(tmp_path, monkeypatch):
     """Killed in any step of any recombination, by regions; the next search does that one and those after it."""
     monkeypatch.setattr(memetic_module, "REGION", 100)
     monkeypatch.setattr(checkpoint_module, "SPARED", 0)
-    values, path = some_values(n=200), tmp_path / "state.npz"
+    values, path = some_values(n=260), tmp_path / "state.npz"
     begun, last = 0, None  # steps, of which the last is the one that is killed
 
     def counted(step):

@@ -34,7 +34,7 @@ METHOD_OPTIONS = (
     click.Option(
         ["--checkpoint"],
         type=click.Path(path_type=Path),
-        help="auto, anneal, memetic: write the state here now and then.",
+        help="auto, anneal, memetic, blocks: write the state here now and then.",
     ),
     click.Option(["--resume"], is_flag=True, default=None, help="Go on from the checkpoint."),
     click.Option(["--gamma"], type=str, help="vmdav: how readily groups grow, a number or auto."),

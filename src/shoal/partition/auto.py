@@ -42,13 +42,21 @@ def auto(
     name = "univariate" if values.shape[1] == 1 and weights is None else "blocks"
     if name == "blocks" and len(values) <= LARGE:
         name = "memetic"
-    if name in ("univariate", "blocks") and (checkpoint is not None or resume):
-        raise UsageError(f"{name}, the method for this file, keeps no checkpoint; leave --checkpoint and --resume out")
-    options = {"weights": weights, "seed": seed, "effort": effort, "threads": threads, "progress": progress}
+    if name == "univariate" and (checkpoint is not None or resume):
+        raise UsageError("a single column is solved at once, without a checkpoint; leave --checkpoint and --resume out")
     if name == "univariate":
         found = univariate(values, k)
-    elif name == "blocks":
-        found = blocks(values, k, seconds=seconds, **options)  # type: ignore[arg-type]
     else:
-        found = memetic(values, k, seconds=seconds, checkpoint=checkpoint, resume=resume, **options)  # type: ignore[arg-type]
+        found = (blocks if name == "blocks" else memetic)(
+            values,
+            k,
+            weights=weights,
+            seed=seed,
+            effort=effort,
+            threads=threads,
+            progress=progress,
+            seconds=seconds,
+            checkpoint=checkpoint,
+            resume=resume,
+        )
     return replace(found, facts={**found.facts, "chosen": name})

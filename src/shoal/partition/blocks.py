@@ -7,7 +7,8 @@
     local search
 
 A window's proposals may change any group near it, whatever block it came from. Windows far apart are annealed at once
-(windows.py). Time and memory grow linearly with n; the answer does not depend on threads.
+(windows.py). Time and memory grow linearly with n; the answer does not depend on threads. Between two temperatures, and
+two sweeps of the local search, the state is a function of the labels alone, which a checkpoint keeps.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import time
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,8 @@ from shoal.evolve.control import Control
 from shoal.evolve.progress import Progress
 from shoal.kernels.groups import padded
 from shoal.kernels.trees import cut
-from shoal.partition.chains import COLD, HOT
+from shoal.partition.chains import COLD, HOT, Chain
+from shoal.partition.checkpoint import Checkpoint
 from shoal.partition.effort import EFFORTS
 from shoal.partition.inputs import as_rows, as_weights
 from shoal.partition.mdav import mdav
@@ -52,6 +55,8 @@ def blocks(
     threads: int | None = None,
     progress: Progress | None = None,
     seconds: float | None = None,
+    checkpoint: Path | None = None,
+    resume: bool = False,
 ) -> KPartition:
     """A partition of a large file: MDAV in blocks, annealing across their borders."""
     clock = time.process_time()
@@ -59,39 +64,64 @@ def blocks(
     n = len(values)
     check_choice("effort", effort, EFFORTS)
     check_k(k, n)
-    work = PROPOSALS[effort] * n
+    levels, work = LEVELS[effort], PROPOSALS[effort] * n
     sst = total_squares(values, weights)
     unit = 100.0 / sst if sst > 0 else 1.0
     control = Control(threads=threads, progress=progress, total=work, seconds=seconds, unit=unit)
+    store = Checkpoint(checkpoint, values, weights, k, ("blocks", effort, seed), work)
     order, starts = _in_order(values, max(BLOCK, 20 * k), random_word(seed, 0))
     rows, w = values[order], as_weights(weights, n)[order]
-    found = control.run([partial(_mdav, rows[a:b], w[a:b], k) for a, b in pairwise(starts)])
-    labels = np.concatenate([p.labels + offset for p, offset in zip(found, _offsets(found), strict=True)])
+    chain, sweeps, first = _resumed(store) if resume else _first(rows, w, k, starts, control, work, seed)
     space = survey(rows, k, w, seed=seed, threads=threads)
-    g, loss = space.state(labels)
-    stages = [_stage("mdav in blocks, neighbour lists", sst, loss, clock)]
-    clock, before = time.process_time(), loss
-    word = np.array([random_word(seed, 1)], dtype=np.uint64)
-    kept = labels.astype(np.int32)
-    levels = LEVELS[effort]
+    before = space.state(first)[1]
+    g, loss = space.state(chain.labels)
+    stages = [_stage("mdav in blocks, neighbour lists", sst, before, clock)]
+    clock, control.done = time.process_time(), float(chain.done)
+    word = np.array([chain.word], dtype=np.uint64)
+
+    def keep(done: int = 0) -> None:
+        nonlocal sweeps
+        chain.labels, chain.word, sweeps = g.label.copy(), int(word[0]), done
+        store.save([chain], stage=sweeps, kept=[first])
+
     steps = HOT * (COLD / HOT) ** (np.arange(levels + 1) / levels)
-    for high, low in pairwise(steps):
+    for level in range(chain.done * levels // work, levels):
+        high, low = steps[level : level + 2]
         if not control.stopped:
             [loss] = control.run([partial(stir, space, g, word, work / n / levels, high, low, control, "annealing")])
+        if not control.stopped:
+            chain.done = work * (level + 1) // levels
+            keep()
     if control.stopped:
         loss = space.state(g.label)[1]
     stages.append(_stage(f"annealing, {work // n} proposals a record", before, loss, clock))
     clock, between = time.process_time(), loss
     if not control.stopped:
-        control.run([partial(settle, space, g, control, n // 50)])
+        control.run([partial(settle, space, g, control, n // 50, sweeps, keep)])
         loss = space.state(g.label)[1]
         stages.append(_stage("local search", between, loss, clock))
     facts: dict[str, Any] = {"stages": stages, "effort": effort}
     if control.stopped:
+        store.save([chain], stage=sweeps, kept=[first], now=True)
         facts["stopped"] = True
     result = np.empty(n, dtype=np.int64)
-    result[order] = g.label if loss <= before else kept
+    result[order] = g.label if loss <= before else first
     return KPartition(result, facts)
+
+
+def _first(
+    rows: Floats, w: Floats, k: int, starts: NDArray[np.int64], control: Control, work: int, seed: int
+) -> tuple[Chain, int, Indices]:
+    """A chain from MDAV's groups in the blocks, no sweep done, and those groups."""
+    found = control.run([partial(_mdav, rows[a:b], w[a:b], k) for a, b in pairwise(starts)])
+    labels = np.concatenate([p.labels + offset for p, offset in zip(found, _offsets(found), strict=True)])
+    return Chain(labels.astype(np.int32), random_word(seed, 1), work), 0, labels.astype(np.int32)
+
+
+def _resumed(store: Checkpoint) -> tuple[Chain, int, Indices]:
+    """The same from a checkpoint, and how many sweeps were done."""
+    [chain], sweeps, [first], _ = store.load()
+    return chain, sweeps, first
 
 
 def _in_order(values: Floats, block: int, word: int) -> tuple[Indices, NDArray[np.int64]]:

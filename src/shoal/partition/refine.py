@@ -8,6 +8,7 @@ until none pays (on a large file: until fewer than one in a thousand records gai
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from shoal.errors import check_k
 from shoal.evolve.control import Control
 from shoal.evolve.progress import Progress
 from shoal.kernels.anneal import anneal as anneal_kernel
-from shoal.kernels.groups import Groups, renew
+from shoal.kernels.groups import Groups, start
 from shoal.kernels.local_search import sweep
 from shoal.partition.partition import KPartition
 from shoal.partition.space import Space, check_start, random_word, survey, without_oversized
@@ -76,9 +77,16 @@ def descend(space: Space, g: Groups, seed: int, control: Control) -> None:
     settle(space, g, control, space.n // 1000)
 
 
-def settle(space: Space, g: Groups, control: Control, few: int) -> None:
-    """Sweep until so few records gain."""
-    for turn in range(MOST_PASSES):
+def settle(
+    space: Space,
+    g: Groups,
+    control: Control,
+    few: int,
+    done: int = 0,
+    after_sweep: Callable[[int], None] = lambda done: None,
+) -> None:
+    """Sweep until so few records gain; `done` sweeps were done before."""
+    for turn in range(done, MOST_PASSES):
         gained = [0] * at_once(space.n)
 
         def window(worker: int, state: Groups, first: int, last: int, gained: list[int] = gained) -> None:
@@ -86,9 +94,10 @@ def settle(space: Space, g: Groups, control: Control, few: int) -> None:
             control.advance(0.0)
 
         in_windows(space, g, control, turn, window)
-        renew(space.loss, g)
+        start(space.loss, g)
         if control.stopped or sum(gained) <= few:
             break
+        after_sweep(turn + 1)
 
 
 def stir(
@@ -113,6 +122,6 @@ def stir(
     in_windows(space, g, control, int(word[0]), window)
     if control.stopped:
         return float("nan")
-    loss = float(renew(space.loss, g))
+    loss = float(start(space.loss, g))  # a function of the labels from here on
     control.advance(0.0, loss, what)
     return loss
