@@ -10,7 +10,7 @@ EFFORTS = ("quick", "standard", "thorough")
 # of k / 5 they grow with above 5
 _WORK = {
     "quick": (19_000.0, 0.88, 150.0, 0.22),
-    "standard": (48_000.0, 0.45, 500.0, 0.9),
+    "standard": (48_000.0, 0.45, 500.0, 0.7),
     "thorough": (310_000.0, 0.5, 3_000.0, 0.4),
 }
 
