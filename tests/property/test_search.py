@@ -145,7 +145,7 @@ def test_a_large_file_resumes_at_its_last_temperature_or_sweep(tmp_path, monkeyp
     monkeypatch.setattr(windows_module, "WINDOW", 30)
     monkeypatch.setattr(windows_module, "APART", 2)
     monkeypatch.setattr(checkpoint_module, "EVERY", 0.0)
-    values, path = some_values(240), tmp_path / "run.npz"
+    values, path = some_values(241), tmp_path / "run.npz"
     looks, last = 0, np.inf
     look = Control.advance
 

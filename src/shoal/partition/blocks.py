@@ -85,7 +85,7 @@ def blocks(
         store.save([chain], stage=sweeps, kept=[first])
 
     steps = HOT * (COLD / HOT) ** (np.arange(levels + 1) / levels)
-    for level in range(chain.done * levels // work, levels):
+    for level in range(round(chain.done * levels / work), levels):  # levels need not divide the work
         high, low = steps[level : level + 2]
         if not control.stopped:
             [loss] = control.run([partial(stir, space, g, word, work / n / levels, high, low, control, "annealing")])
