@@ -14,7 +14,7 @@ from odd_records import records, some_weights
 from reference import search as naive
 from shoal.evolve.control import Control
 from shoal.kernels import losses
-from shoal.kernels.ahead import LARGE
+from shoal.kernels.ahead import LARGE, LINE, filled
 from shoal.kernels.anneal import anneal
 from shoal.kernels.groups import empty_groups, load, padded, renew, start
 from shoal.kernels.local_search import sweep
@@ -150,6 +150,16 @@ def test_windows_at_work_together_do_not_see_each_other(seed, monkeypatch):
     np.testing.assert_array_equal(ends[0], ends[2])
 
 
+@pytest.mark.parametrize("shape", [(0, 4), 1, 7, (3, 12), (1001, 12)])
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.float64])
+def test_tables_start_where_a_line_of_memory_does(shape, dtype):
+    tables = [filled(shape, -1, dtype) for _ in range(20)]
+    for table in tables:
+        np.testing.assert_array_equal(table, np.full(shape, -1, dtype), strict=True)
+        assert table.flags.c_contiguous
+        assert table.size == 0 or table.ctypes.data % LINE == 0
+
+
 def test_a_window_changes_its_own_groups_alone(monkeypatch):
     monkeypatch.setattr(windows, "WINDOW", 50)
     values = np.random.default_rng(3).normal(size=(400, 2))
@@ -165,6 +175,25 @@ def test_a_window_changes_its_own_groups_alone(monkeypatch):
         assert moved.size > 20
         assert set(before[moved]) | set(g.label[moved]) <= own
     assert len(own) < g.size.size
+
+
+def test_a_group_between_two_windows_is_the_nearer_ones():
+    values = np.random.default_rng(4).normal(size=(400, 2))
+    space = survey(values, 3)
+    g, _ = space.state(mdav(values, 3).labels)
+    batch = [(150, 200), (210, 260)]
+    owner = windows._shared(space, g, np.full(g.size.size, -1, dtype=np.int8), batch)[0].owner
+    nearest = np.full((2, g.size.size), 99)  # the place in a list at which each window first meets each group
+    for p, (first, last) in enumerate(batch):
+        for i in range(first, last):
+            for place, j in enumerate([i, *space.near[i]]):
+                nearest[p, g.label[j]] = min(nearest[p, g.label[j]], place)
+    between = (nearest < 99).all(axis=0)
+    assert between.sum() > 5
+    for one, other in ((0, 1), (1, 0)):
+        assert set(owner[nearest[one] * 2 < nearest[other]]) == {one}
+    unseen = (nearest == 99).all(axis=0) & (g.size > 0)
+    assert set(owner[unseen]) == {-1}
 
 
 class Ranges(NamedTuple):

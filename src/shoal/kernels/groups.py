@@ -15,7 +15,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.kernels.ahead import ask_element, ask_row
+from shoal.kernels.ahead import ask_element, ask_row, filled
 from shoal.kernels.compiling import bare, inlined, inner, kernel
 from shoal.kernels.losses import note_entering, note_leaving, summarize
 from shoal.kernels.squares import Squares
@@ -42,23 +42,20 @@ class Groups(NamedTuple):
 
 
 def empty_groups(x: Floats, w: Floats, k: int, width: int | None = None) -> Groups:
-    """Room for every partition of the rows of x into groups of k to 2k - 1.
-
-    Filled, not zeroed: NumPy then asks for huge pages, which take a quarter off the search of a large file.
-    """
+    """Room for every partition of the rows of x into groups of k to 2k - 1."""
     n = x.shape[0]
     most = max(1, n // k) + 1  # one more than can exist: a move may open a group before it closes another
     return Groups(
         x=x,
         w=w,
-        summary=np.full((most, x.shape[1] if width is None else width), 0.0),
-        mass=np.full(most, 0.0),
-        label=np.full(n, 0, dtype=np.int32),
-        place=np.full(n, 0, dtype=np.int32),
-        size=np.full(most, 0, dtype=np.int32),
-        member=np.full((most, 2 * k), 0, dtype=np.int32),  # one place to spare: a swap is two transfers
-        vacant=np.full(most + 1, 0, dtype=np.int32),
-        owner=np.full(most, 0, dtype=np.int8),
+        summary=filled((most, x.shape[1] if width is None else width), 0.0),
+        mass=filled(most, 0.0),
+        label=filled(n, 0, np.int32),
+        place=filled(n, 0, np.int32),
+        size=filled(most, 0, np.int32),
+        member=filled((most, 2 * k), 0, np.int32),  # one place to spare: a swap is two transfers
+        vacant=filled(most + 1, 0, np.int32),
+        owner=filled(most, 0, np.int8),
         mine=0,
         k=k,
     )
@@ -67,7 +64,7 @@ def empty_groups(x: Floats, w: Floats, k: int, width: int | None = None) -> Grou
 def padded(values: Floats) -> Floats:
     """The rows with zero columns added, up to a multiple of four: what the four-lane loops expect."""
     n, d = values.shape
-    x = np.full((n, -(-d // 4) * 4), 0.0)  # filled, as in `empty_groups`
+    x = filled((n, -(-d // 4) * 4), 0.0)
     x[:, :d] = values
     return x
 

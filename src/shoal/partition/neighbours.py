@@ -7,10 +7,12 @@ beyond: six trees, all pairs within their leaves, then the neighbours of neighbo
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.kernels.ahead import filled
 from shoal.kernels.neighbours import all_pairs, neighbours_of_neighbours, within_leaves
 from shoal.kernels.trees import cut
 
@@ -26,21 +28,26 @@ def neighbour_lists(x: Floats, count: int, *, seed: int = 0, threads: int = 1) -
     """The `count` nearest records of each row of the padded x, nearest first, and their squared distances."""
     n = x.shape[0]
     count = min(count, n - 1)
-    near = np.full((n, count), -1, dtype=np.int32)
-    far = np.full((n, count), np.inf)
+    near = filled((n, count), -1, np.int32)
+    far = filled((n, count), np.inf)
     with ThreadPoolExecutor(threads) as pool:
         if n <= EXACT_UP_TO:
             list(pool.map(lambda r: all_pairs(x, near, far, *r), runs(n, 1000)))
             return near, far
-        rng = np.array([seed], dtype=np.uint64)
-        order = np.arange(n, dtype=np.int32)
-        for _ in range(TREES):
-            starts = cut(x, order, 4 * count, rng)
-            list(pool.map(lambda r, s=starts: within_leaves(x, order, s, near, far, *r), runs(starts.size - 1, 500)))
+        words = np.random.default_rng(seed).integers(2**64, size=TREES, dtype=np.uint64)
+        for order, starts in pool.map(lambda word: _leaves(x, 4 * count, word), words):
+            grow = partial(within_leaves, x, order, starts, near, far)
+            list(pool.map(lambda r, grow=grow: grow(*r), runs(starts.size - 1, 500)))
         old = near.copy()
         reach = min(REACH, count)
         list(pool.map(lambda r: neighbours_of_neighbours(x, old, near, far, reach, *r), runs(n, 20000)))
     return near, far
+
+
+def _leaves(x: Floats, most: int, word: np.uint64) -> tuple[Indices, Indices]:
+    """The records in the order of a random tree's leaves, and where each leaf starts."""
+    order = np.arange(x.shape[0], dtype=np.int32)
+    return order, cut(x, order, most, np.array([word]))
 
 
 def runs(n: int, length: int) -> list[tuple[int, int]]:

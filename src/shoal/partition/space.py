@@ -47,7 +47,8 @@ class Space:
 
     def turns_of(self, first: int, last: int) -> Indices:
         """The turns of the records first .. last - 1."""
-        return self.turns[slice(*np.searchsorted(self.turns, [first, last]))]
+        ends = np.array([first, last], dtype=self.turns.dtype)  # of another type, NumPy would copy all turns first
+        return self.turns[slice(*np.searchsorted(self.turns, ends))]
 
     def state(self, labels: NDArray[Any]) -> tuple[Groups, float]:
         """The state of the search at a partition of groups of k to 2k - 1, and its loss."""

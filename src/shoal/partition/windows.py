@@ -2,8 +2,8 @@
 in the file's order are worked on at once.
 
 Each of them may change the groups of its records and of their near ones, and others in its part of the file. A group
-that two of them reach is left to one. Which windows are at work together depends on n and chance alone, and none reads
-what another may change: the answer is the same on any number of threads.
+that two of them reach is left to the nearer one. Which windows are at work together depends on n and chance alone, and
+none reads what another may change: the answer is the same on any number of threads.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ def _shared(space: Space, g: Groups, home: NDArray[np.int8], batch: list[tuple[i
         vacant[: own.size], vacant[-1] = own, own.size
         owner[own] = p
         states.append(g._replace(owner=owner, mine=p, vacant=vacant))
-    for reach in (space.near.shape[1], 0):
+    reach = 2 * space.near.shape[1]
+    while reach > 0:  # a nearer one takes what a farther one took before
+        reach //= 2
         for state, window in zip(states, batch, strict=True):
             claim(state, space.near, reach, *window)
     return states
