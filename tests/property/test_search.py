@@ -32,7 +32,7 @@ from shoal.partition.memetic import inherit, memetic
 from shoal.partition.neighbours import neighbour_lists
 from shoal.partition.partition import KPartition
 from shoal.partition.refine import refine
-from shoal.partition.space import survey, without_oversized
+from shoal.partition.space import survey, turns_of, without_oversized
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +42,11 @@ def little_work(monkeypatch):
         effort,
         "_WORK",
         {"quick": (200.0, 0.6, 20.0, 0.5), "standard": (500.0, 0.8, 50.0, 0.5), "thorough": (900.0, 0.8, 90.0, 0.5)},
+    )
+    monkeypatch.setattr(
+        effort,
+        "_LARGE",
+        {"quick": (60.0, 1.0, 60.0), "standard": (350.0, 1.0, 350.0), "thorough": (3_000.0, 1.0, 3_000.0)},
     )
     monkeypatch.setattr(chains, "PIECE", 3_000)
 
@@ -127,8 +132,10 @@ def test_same_seed_same_answer_on_any_number_of_threads(method, k, monkeypatch):
     assert all(s["loss_after"] <= s["loss_before"] * (1 + 1e-12) for s in stages)
 
 
+@pytest.mark.parametrize("window", [30, 8192])
 @pytest.mark.parametrize("method", [anneal, memetic, blocks])
-def test_resumed_equals_uninterrupted(method, tmp_path):
+def test_resumed_equals_uninterrupted(method, window, tmp_path, monkeypatch):
+    monkeypatch.setattr(windows_module, "WINDOW", window)
     values, path = some_values(), tmp_path / "run.npz"
     whole = method(values, 3, seed=9, effort="standard")
     part = method(values, 3, seed=9, effort="standard", checkpoint=path, seconds=0.0)
@@ -254,7 +261,7 @@ def test_records_of_sparse_regions_have_more_turns():
     assert turns.min() >= 1 and (np.diff(space.turns) >= 0).all()
     order = np.argsort(space.heat)
     assert (np.diff(turns[order]) >= 0).all() and turns[order[-1]] > turns[order[0]]
-    np.testing.assert_array_equal(space.turns_of(20, 50), np.repeat(np.arange(20, 50), turns[20:50]))
+    np.testing.assert_array_equal(turns_of(space.turns, 20, 50), np.repeat(np.arange(20, 50), turns[20:50]))
 
 
 def test_a_large_enough_file_is_recombined_by_regions(monkeypatch):

@@ -25,24 +25,22 @@ from numpy.typing import NDArray
 from shoal.errors import check_choice, check_k
 from shoal.evolve.control import Control
 from shoal.evolve.progress import Progress
-from shoal.kernels.groups import padded
-from shoal.kernels.trees import cut
 from shoal.partition.chains import COLD, HOT, Chain
 from shoal.partition.checkpoint import Checkpoint
-from shoal.partition.effort import EFFORTS
+from shoal.partition.effort import EFFORTS, large_proposals
 from shoal.partition.inputs import as_rows, as_weights
 from shoal.partition.mdav import mdav
 from shoal.partition.partition import KPartition, total_squares
 from shoal.partition.refine import settle, stir
 from shoal.partition.space import random_word, survey
+from shoal.partition.windows import in_order
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]
 
 BLOCK = 10_000  # records that MDAV takes at once
-LEAF = 64  # records of the tree's leaves, which set the order
-LEVELS = {"quick": 8, "standard": 32, "thorough": 100}  # sweeps over the file, each at its own temperatures
-PROPOSALS = {"quick": 60, "standard": 350, "thorough": 3000}  # a record
+LEVELS = 8, 100  # sweeps over the file, at least and at most, each at its own temperatures
+A_LEVEL = 10  # proposals a record between them
 
 
 def blocks(
@@ -64,12 +62,14 @@ def blocks(
     n = len(values)
     check_choice("effort", effort, EFFORTS)
     check_k(k, n)
-    levels, work = LEVELS[effort], PROPOSALS[effort] * n
+    work = large_proposals(n, effort)
+    levels = int(np.clip(work // n // A_LEVEL, *LEVELS))
     sst = total_squares(values, weights)
     unit = 100.0 / sst if sst > 0 else 1.0
     control = Control(threads=threads, progress=progress, total=work, seconds=seconds, unit=unit)
     store = Checkpoint(checkpoint, values, weights, k, ("blocks", effort, seed), work)
-    order, starts = _in_order(values, max(BLOCK, 20 * k), random_word(seed, 0))
+    order, leaves = in_order(values, random_word(seed, 0))
+    starts = _starts(leaves, n, max(BLOCK, 20 * k))
     rows, w = values[order], as_weights(weights, n)[order]
     chain, sweeps, first = _resumed(store) if resume else _first(rows, w, k, starts, control, work, seed)
     space = survey(rows, k, w, seed=seed, threads=threads)
@@ -110,7 +110,7 @@ def blocks(
 
 
 def _first(
-    rows: Floats, w: Floats, k: int, starts: NDArray[np.int64], control: Control, work: int, seed: int
+    rows: Floats, w: Floats, k: int, starts: list[int], control: Control, work: int, seed: int
 ) -> tuple[Chain, int, Indices]:
     """A chain from MDAV's groups in the blocks, no sweep done, and those groups."""
     found = control.run([partial(_mdav, rows[a:b], w[a:b], k) for a, b in pairwise(starts)])
@@ -124,14 +124,11 @@ def _resumed(store: Checkpoint) -> tuple[Chain, int, Indices]:
     return chain, sweeps, first
 
 
-def _in_order(values: Floats, block: int, word: int) -> tuple[Indices, NDArray[np.int64]]:
-    """The records in a tree's order, and where its blocks start and end in it."""
-    n = len(values)
-    order = np.arange(n, dtype=np.int32)
-    starts = cut(padded(values), order, LEAF, np.array([word], dtype=np.uint64)).astype(np.int64)
+def _starts(leaves: Indices, n: int, block: int) -> list[int]:
+    """Where blocks of about so many records, and of whole leaves, start and end."""
     count = max(1, round(n / block))
-    chosen = np.searchsorted(starts, np.arange(1, count) * n // count)
-    return order, np.concatenate(([0], starts[chosen], [n]))
+    chosen = leaves[np.searchsorted(leaves, (np.arange(1, count) * n // count).astype(leaves.dtype))]
+    return [0, *chosen.tolist(), n]
 
 
 def _mdav(rows: Floats, weights: Floats, k: int) -> KPartition:

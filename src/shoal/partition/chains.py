@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from shoal.evolve.control import Control
 from shoal.kernels.anneal import anneal as anneal_kernel
-from shoal.kernels.groups import renew
+from shoal.kernels.groups import Groups, renew
 from shoal.partition.refine import FROZEN, descend
-from shoal.partition.space import Space, turns
+from shoal.partition.space import Space, turns, turns_of
+from shoal.partition.windows import windows_of
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]
@@ -85,7 +86,7 @@ def anneal_chain(
         steps = np.array([chain.done, stop]) / chain.proposals
         high, low = chain.hot * (COLD / chain.hot) ** steps
         often = space.often * (RESTING + (1.0 - RESTING) * chain.unsettled)
-        anneal_kernel(space.loss, g, space.near, space.heat, turns(often), word, piece, high, low)
+        _propose(space, g, turns(often), word, piece, high, low)
         changed = space.costs(g.label)[g.label] != space.costs(chain.labels)[chain.labels]
         loss = float(renew(space.loss, g))
         below = [_quenched(space, g.label, word)] if stop in looks else []
@@ -116,5 +117,15 @@ def _stops(chain: Chain) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def _quenched(space: Space, labels: Indices, word: NDArray[np.uint64]) -> Indices:
     """The local optimum below a partition, nearly."""
     g, _ = space.state(labels)
-    anneal_kernel(space.loss, g, space.near, space.heat, space.turns, word.copy(), QUENCH * space.n, FROZEN, FROZEN)
+    _propose(space, g, space.turns, word.copy(), QUENCH * space.n, FROZEN, FROZEN)
     return g.label
+
+
+def _propose(
+    space: Space, g: Groups, turns: Indices, word: NDArray[np.uint64], proposals: int, high: float, low: float
+) -> None:
+    """So many proposals for the records in `turns`, window by window."""
+    for window in windows_of(space.n):
+        mine = turns_of(turns, *window)
+        number = proposals * mine.size // turns.size
+        anneal_kernel(space.loss, g, space.near, space.heat, mine, word, number, high, low)

@@ -16,7 +16,7 @@ modern answer to what Solanas et al. left open (spec/1, spec/5).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,17 +33,19 @@ from shoal.kernels.trees import cut
 from shoal.partition.chains import Chain, run_chains
 from shoal.partition.checkpoint import Checkpoint
 from shoal.partition.effort import EFFORTS, proposals
+from shoal.partition.inputs import as_rows
 from shoal.partition.mdav import mdav
 from shoal.partition.partition import KPartition, by_first_record, total_squares
 from shoal.partition.recombine import Around, Limits, Recombination, recombine
 from shoal.partition.set_partition import Pool
 from shoal.partition.space import Space, random_word, survey, without_oversized
+from shoal.partition.windows import in_order
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]
 
-# Chains of the first generation, times k, at 1,000 records: larger groups need longer chains, and so fewer; in a
-# large file more regions can each take the best of the parents' ways.
+# Chains of the first generation, times k, up to 2,000 records: larger groups and files need longer chains, and so
+# fewer; in a large file one chain's snapshots have every region in many ways.
 PARENTS = {"quick": 6, "standard": 18, "thorough": 40}
 MOST_PARENTS = 10
 PARENTS_SHARE = {"quick": 1.0, "standard": 0.6, "thorough": 0.5}  # of the work; the rest is the children's
@@ -88,25 +90,35 @@ def memetic(
 ) -> KPartition:
     """The best partition of a population of annealed ones and of their groups."""
     clock = time.process_time()
-    check_k(k, len(values))
+    n = len(values)
+    check_k(k, n)
     check_choice("effort", effort, EFFORTS)
-    first = mdav(values, k, weights=weights)
-    before = first.sse(values, weights)
-    if len(values) < 2 * k or before == 0.0:
-        return first
-    space = survey(values, k, weights, seed=seed, threads=threads)
+    order, _ = in_order(as_rows(values), random_word(seed, 0))
+    rows, w = values[order], None if weights is None else weights[order]
+    first = mdav(rows, k, weights=w)
+    before = first.sse(rows, w)
+    if n < 2 * k or before == 0.0:
+        return _of_file(first.labels, order, first.facts)
+    space = survey(rows, k, w, seed=seed, threads=threads)
     sst = total_squares(values, weights)
     closing = CLOSING[effort]
-    work = int(proposals(space.n, k, effort) * (closing.annealing if k <= closing.largest else 1.0))
+    work = int(proposals(n, k, effort) * (closing.annealing if k <= closing.largest else 1.0))
     store = Checkpoint(checkpoint, values, weights, k, ("memetic", effort, seed), work)
-    run = _Run(values, weights, space, seed, effort, work, store)
+    run = _Run(rows, w, space, seed, effort, work, store)
     run.note("mdav", sst, before, time.process_time() - clock)
     run.control = Control(threads=threads, progress=progress, total=work, seconds=seconds, unit=100.0 / sst)
     run.go(first, resume)
     facts: dict[str, Any] = {"stages": run.stages, "effort": effort, "proposals": run.proposals}
     if run.control.stopped:
         facts["stopped"] = True
-    return KPartition(run.best.astype(np.int64), facts)
+    return _of_file(run.best, order, facts)
+
+
+def _of_file(labels: NDArray[Any], order: NDArray[Any], facts: Mapping[str, Any]) -> KPartition:
+    """A partition of the records in an order as one of the file."""
+    result = np.empty(labels.size, dtype=np.int64)
+    result[order] = labels
+    return KPartition(result, facts)
 
 
 class _Run:
@@ -127,7 +139,7 @@ class _Run:
         self.values, self.weights, self.space, self.seed, self.store = values, weights, space, seed, store
         self.limits, self.closing, self.snapshots = LIMITS[effort], CLOSING[effort], SNAPSHOTS[effort]
         share, self.generations = PARENTS_SHARE[effort], GENERATIONS[effort]
-        wished = PARENTS[effort] / space.k * max(1.0, space.n / 1000) ** 0.5
+        wished = PARENTS[effort] / space.k / max(1.0, space.n / 2000)
         self.parents = int(min(MOST_PARENTS, max(1.0, wished)))
         self.parent_work = int(work * share / self.parents)
         self.child_work = int(work * (1 - share) / max(1, self.generations * CHILDREN))

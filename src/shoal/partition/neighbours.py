@@ -35,7 +35,7 @@ def neighbour_lists(x: Floats, count: int, *, seed: int = 0, threads: int = 1) -
             list(pool.map(lambda r: all_pairs(x, near, far, *r), runs(n, 1000)))
             return near, far
         words = np.random.default_rng(seed).integers(2**64, size=TREES, dtype=np.uint64)
-        for order, starts in pool.map(lambda word: _leaves(x, 4 * count, word), words):
+        for order, starts in pool.map(lambda word: leaves(x, 4 * count, word), words):
             grow = partial(within_leaves, x, order, starts, near, far)
             list(pool.map(lambda r, grow=grow: grow(*r), runs(starts.size - 1, 500)))
         old = near.copy()
@@ -44,10 +44,10 @@ def neighbour_lists(x: Floats, count: int, *, seed: int = 0, threads: int = 1) -
     return near, far
 
 
-def _leaves(x: Floats, most: int, word: np.uint64) -> tuple[Indices, Indices]:
-    """The records in the order of a random tree's leaves, and where each leaf starts."""
+def leaves(x: Floats, most: int, word: int) -> tuple[Indices, Indices]:
+    """The records in the order of a random tree's leaves, and where each leaf starts, with the end."""
     order = np.arange(x.shape[0], dtype=np.int32)
-    return order, cut(x, order, most, np.array([word]))
+    return order, cut(x, order, most, np.array([word], dtype=np.uint64))
 
 
 def runs(n: int, length: int) -> list[tuple[int, int]]:

@@ -21,7 +21,7 @@ from shoal.kernels.anneal import anneal as anneal_kernel
 from shoal.kernels.groups import Groups, start
 from shoal.kernels.local_search import sweep
 from shoal.partition.partition import KPartition
-from shoal.partition.space import Space, check_start, random_word, survey, without_oversized
+from shoal.partition.space import Space, check_start, random_word, survey, turns_of, without_oversized
 from shoal.partition.windows import at_once, in_windows
 
 Floats = NDArray[np.float64]
@@ -114,7 +114,7 @@ def stir(
     words = [word, *(np.array([random_word(word[0], p)], np.uint64) for p in range(1, at_once(space.n)))]
 
     def window(worker: int, state: Groups, first: int, last: int) -> None:
-        turns = space.turns_of(first, last)
+        turns = turns_of(space.turns, first, last)
         number = max(1, int(proposals * space.n * turns.size / space.turns.size))
         anneal_kernel(space.loss, state, space.near, space.heat, turns, words[worker], number, hot, cold)
         control.advance(number if what else 0.0, None, what)

@@ -45,11 +45,6 @@ class Space:
     def n(self) -> int:
         return int(self.x.shape[0])
 
-    def turns_of(self, first: int, last: int) -> Indices:
-        """The turns of the records first .. last - 1."""
-        ends = np.array([first, last], dtype=self.turns.dtype)  # of another type, NumPy would copy all turns first
-        return self.turns[slice(*np.searchsorted(self.turns, ends))]
-
     def state(self, labels: NDArray[Any]) -> tuple[Groups, float]:
         """The state of the search at a partition of groups of k to 2k - 1, and its loss."""
         g = empty_groups(self.x, self.w, self.k)
@@ -89,6 +84,12 @@ def turns(often: Floats) -> Indices:
     """Each record's number in order, TURNS times on average, as often as told by comparison, and once at least."""
     times = np.maximum(1, np.rint(TURNS * often / often.mean()))
     return np.repeat(np.arange(often.size, dtype=np.int32), times.astype(np.int64))
+
+
+def turns_of(turns: Indices, first: int, last: int) -> Indices:
+    """Of the turns those of the records first .. last - 1."""
+    ends = np.array([first, last], dtype=turns.dtype)  # of another type, NumPy would copy all turns first
+    return turns[slice(*np.searchsorted(turns, ends))]
 
 
 def random_word(seed: int, *place: int) -> int:

@@ -15,16 +15,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.evolve.control import Control
-from shoal.kernels.groups import Groups, claim
-from shoal.partition.neighbours import runs
+from shoal.kernels.groups import Groups, claim, padded
+from shoal.partition.neighbours import leaves, runs
 from shoal.partition.space import Space
 
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int32]
+
 WINDOW = 8192  # records
+LEAF = 64  # records of the tree's leaves, which set the order
 AT_ONCE = 8  # windows, at most
 UNUSED = 64  # group numbers that each may use for new groups, at most
 APART = 24  # windows of the file to each of those at least: fewer, and they reach too many groups of one another
 
 Work = Callable[[int, Groups, int, int], None]
+
+
+def windows_of(n: int) -> list[tuple[int, int]]:
+    """The first record of each window of a file, and the one after its last."""
+    return runs(n, WINDOW)
+
+
+def in_order(values: Floats, word: int) -> tuple[Indices, Indices]:
+    """An order in which near records are near in memory, so that a window touches little: that of a random tree's
+    leaves, and where each starts, with the end. A file of one window stays as it is."""
+    n = len(values)
+    if len(windows_of(n)) == 1:
+        return np.arange(n, dtype=np.int32), np.array([0, n], dtype=np.int32)
+    return leaves(padded(values), LEAF, word)
 
 
 def at_once(n: int) -> int:
@@ -33,7 +51,7 @@ def at_once(n: int) -> int:
     >>> [at_once(n) for n in (20_000, 200_000, 500_000, 1_000_000, 5_000_000)]
     [1, 1, 2, 4, 8]
     """
-    return int(min(AT_ONCE, 1 << max(0, (len(runs(n, WINDOW)) // APART).bit_length() - 1)))
+    return int(min(AT_ONCE, 1 << max(0, (len(windows_of(n)) // APART).bit_length() - 1)))
 
 
 def in_windows(space: Space, g: Groups, control: Control, word: int, work: Work) -> None:
@@ -42,7 +60,7 @@ def in_windows(space: Space, g: Groups, control: Control, word: int, work: Work)
     A worker has one stretch of the file, window after window. Where stretches begin, and with which of its windows a
     worker does, is chance: two windows that are at work together now are not the next time.
     """
-    windows, workers = runs(space.n, WINDOW), at_once(space.n)
+    windows, workers = windows_of(space.n), at_once(space.n)
     if workers == 1:
         for window in windows:
             if not control.stopped:
