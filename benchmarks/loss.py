@@ -1,8 +1,8 @@
 """The loss of the searches beside MDAV's, with the CPU seconds of each: medians over seeds, one core.
 
-    python benchmarks/loss.py [--seeds 5] [--quick | --effort EFFORT | --large [--mdav] | --bounds]
+    python benchmarks/loss.py [--seeds 5] [--quick | --effort EFFORT | --middle | --large [--mdav] | --bounds]
 
-Census and EIA come from the folder SHOAL_DATA; the large sets are made here. Compilation is not counted.
+Census and EIA come from the folder SHOAL_DATA; the larger sets are made here. Compilation is not counted.
 """
 
 from __future__ import annotations
@@ -31,12 +31,15 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="only the quick effort")
     parser.add_argument("--effort", choices=("quick", "standard", "thorough"), help="only this effort")
+    parser.add_argument("--middle", action="store_true", help="only the table of files of some thousand records")
     parser.add_argument("--large", action="store_true", help="only the table of large files")
     parser.add_argument("--mdav", action="store_true", help="with --large: exact MDAV on 1,000,000 records again")
     parser.add_argument("--bounds", action="store_true", help="only the certified bounds")
     given = parser.parse_args()
     auto(np.random.default_rng(0).normal(size=(50, 2)), 3)  # loads every kernel
-    if given.large:
+    if given.middle:
+        middle()
+    elif given.large:
         large(given.quick, given.mdav)
     elif given.bounds:
         bounds()
@@ -58,6 +61,20 @@ def literature(seeds: int, efforts: tuple[str, ...]) -> None:
                 losses = [100 * found.sse(values) / sst for found, _ in runs]
                 cells.append(f"{np.median(losses):10.4f}{np.median([cpu for _, cpu in runs]):6.1f} s")
             print(f"{name + ' ' + effort:16}" + "".join(cells), flush=True)
+
+
+def middle() -> None:
+    """Files between those of the literature and the large ones, across the change of method, one seed."""
+    print(f"{'k = 5, d = 10':16}{'n':>8}{'MDAV':>12}{'quick':>12}{'CPU s':>8}{'standard':>12}{'CPU s':>8}")
+    for kind in ("normal", "50 normals"):
+        for n in (3_000, 6_000, 12_000, 20_000, 20_001, 40_000):
+            values = made(kind, n)
+            sst = total_squares(values)
+            line = f"{kind:16}{n:8}{100 * mdav(values, 5).sse(values) / sst:12.4f}"
+            for effort in ("quick", "standard"):
+                found, cpu = timed(auto, values, 5, effort=effort, threads=1)
+                line += f"{100 * found.check(5).sse(values) / sst:12.4f}{cpu:8.1f}"
+            print(line, flush=True)
 
 
 def bounds() -> None:

@@ -19,9 +19,11 @@ from shoal.evolve.progress import Progress
 from shoal.partition.chains import Chain, run_chains
 from shoal.partition.checkpoint import Checkpoint
 from shoal.partition.effort import EFFORTS, proposals
+from shoal.partition.inputs import as_rows, as_weights
 from shoal.partition.mdav import mdav
 from shoal.partition.partition import KPartition, total_squares
 from shoal.partition.space import random_word, survey
+from shoal.partition.windows import in_order, of_file
 
 Floats = NDArray[np.float64]
 
@@ -45,11 +47,14 @@ def anneal(
     clock = time.process_time()
     check_k(k, len(values))
     check_choice("effort", effort, EFFORTS)
-    first = mdav(values, k, weights=weights)
-    before = first.sse(values, weights)
+    values = as_rows(values)
+    order, _ = in_order(values, random_word(seed))
+    rows, w = values[order], None if weights is None else as_weights(weights, len(values))[order]
+    first = mdav(rows, k, weights=w)
+    before = first.sse(rows, w)
     if len(values) < 2 * k or before == 0.0:
-        return first
-    space = survey(values, k, weights, seed=seed, threads=threads)
+        return KPartition(of_file(first.labels, order), first.facts)
+    space = survey(rows, k, w, seed=seed, threads=threads)
     start_cpu = time.process_time() - clock
     work = proposals(space.n, k, effort)
     chains = [
@@ -66,7 +71,7 @@ def anneal(
     store.save(chains, now=True)
     best = min(range(len(chains)), key=lambda c: (chains[c].loss, c))
     found = KPartition(chains[best].labels.astype(np.int64))
-    after = found.sse(values, weights)
+    after = found.sse(rows, w)
     if after > before:
         found, after = first, before
     facts: dict[str, Any] = {
@@ -84,4 +89,4 @@ def anneal(
     }
     if control.stopped:
         facts["stopped"] = True
-    return KPartition(found.labels, facts)
+    return KPartition(of_file(found.labels, order), facts)

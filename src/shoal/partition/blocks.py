@@ -33,7 +33,7 @@ from shoal.partition.mdav import mdav
 from shoal.partition.partition import KPartition, total_squares
 from shoal.partition.refine import settle, stir
 from shoal.partition.space import random_word, survey
-from shoal.partition.windows import in_order
+from shoal.partition.windows import in_order, of_file
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]
@@ -104,9 +104,7 @@ def blocks(
     if control.stopped:
         store.save([chain], stage=sweeps, kept=[first], now=True)
         facts["stopped"] = True
-    result = np.empty(n, dtype=np.int64)
-    result[order] = g.label if loss <= before else first
-    return KPartition(result, facts)
+    return KPartition(of_file(g.label if loss <= before else first, order), facts)
 
 
 def _first(

@@ -16,7 +16,7 @@ modern answer to what Solanas et al. left open (spec/1, spec/5).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,13 +33,13 @@ from shoal.kernels.trees import cut
 from shoal.partition.chains import Chain, run_chains
 from shoal.partition.checkpoint import Checkpoint
 from shoal.partition.effort import EFFORTS, proposals
-from shoal.partition.inputs import as_rows
+from shoal.partition.inputs import as_rows, as_weights
 from shoal.partition.mdav import mdav
 from shoal.partition.partition import KPartition, by_first_record, total_squares
 from shoal.partition.recombine import Around, Limits, Recombination, recombine
 from shoal.partition.set_partition import Pool
 from shoal.partition.space import Space, random_word, survey, without_oversized
-from shoal.partition.windows import in_order
+from shoal.partition.windows import in_order, of_file
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]
@@ -90,15 +90,16 @@ def memetic(
 ) -> KPartition:
     """The best partition of a population of annealed ones and of their groups."""
     clock = time.process_time()
+    values = as_rows(values)
     n = len(values)
     check_k(k, n)
     check_choice("effort", effort, EFFORTS)
-    order, _ = in_order(as_rows(values), random_word(seed, 0))
-    rows, w = values[order], None if weights is None else weights[order]
+    order, _ = in_order(values, random_word(seed))
+    rows, w = values[order], None if weights is None else as_weights(weights, n)[order]
     first = mdav(rows, k, weights=w)
     before = first.sse(rows, w)
     if n < 2 * k or before == 0.0:
-        return _of_file(first.labels, order, first.facts)
+        return KPartition(of_file(first.labels, order), first.facts)
     space = survey(rows, k, w, seed=seed, threads=threads)
     sst = total_squares(values, weights)
     closing = CLOSING[effort]
@@ -111,14 +112,7 @@ def memetic(
     facts: dict[str, Any] = {"stages": run.stages, "effort": effort, "proposals": run.proposals}
     if run.control.stopped:
         facts["stopped"] = True
-    return _of_file(run.best, order, facts)
-
-
-def _of_file(labels: NDArray[Any], order: NDArray[Any], facts: Mapping[str, Any]) -> KPartition:
-    """A partition of the records in an order as one of the file."""
-    result = np.empty(labels.size, dtype=np.int64)
-    result[order] = labels
-    return KPartition(result, facts)
+    return KPartition(of_file(run.best, order), facts)
 
 
 class _Run:

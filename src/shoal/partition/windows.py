@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,17 @@ def in_order(values: Floats, word: int) -> tuple[Indices, Indices]:
     if len(windows_of(n)) == 1:
         return np.arange(n, dtype=np.int32), np.array([0, n], dtype=np.int32)
     return leaves(padded(values), LEAF, word)
+
+
+def of_file(labels: NDArray[Any], order: Indices) -> NDArray[np.int64]:
+    """The labels of records in an order as those of the file.
+
+    >>> of_file(np.array([5, 6, 7]), np.array([2, 0, 1])).tolist()
+    [6, 7, 5]
+    """
+    result = np.empty(order.size, dtype=np.int64)
+    result[order] = labels
+    return result
 
 
 def at_once(n: int) -> int:
