@@ -13,8 +13,8 @@ _WORK = {
     "standard": (48_000.0, 0.45, 500.0, 0.7),
     "thorough": (310_000.0, 0.5, 3_000.0, 0.4),
 }
-# A large file: proposals a record at n = 20,000; the power of 20,000 / n they fall with; the least a record gets. What
-# is left to gain falls slowly, the patience of the one who waits does not grow with the file.
+# A large file: proposals a record at n = 20,000; the power of 20,000 / n they fall with; the least a record gets. The
+# time stays about the same up to some 100,000 records, and is linear from there on.
 _LARGE = {"quick": (1_000.0, 1.3, 60.0), "standard": (8_000.0, 1.5, 350.0), "thorough": (50_000.0, 1.0, 3_000.0)}
 
 
