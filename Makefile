@@ -21,8 +21,7 @@ $(VENV)/.docs: $(BIN)/shoal pyproject.toml
 
 demo: $(BIN)/shoal ## protect the bundled survey
 	@mkdir -p out
-	$(BIN)/shoal microaggregate examples/survey.csv -k 5 --identifiers name \
-	  --quasi age,hours,income,expenses,wealth --confidential diagnosis \
+	$(BIN)/shoal microaggregate examples/survey.csv -k 5 --roles examples/roles.toml \
 	  -o out/survey-protected.csv --report out/survey-report.html
 
 test: lint chromium ## lint, then every test on all cores; kernels are compiled once for all workers

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-FIRST = ("mdav", "classical")  # short, and what the others build on
+FIRST = ("verdicts", "mdav", "classical")  # short, and what the others build on
 
 
 def scripts(names: list[str]) -> list[Path]:

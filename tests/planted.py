@@ -1,4 +1,7 @@
-"""A release made by hand, for faults to be planted in, and what the gate finds of it."""
+"""A release made by hand, for faults to be planted in, and what the gate finds of it.
+
+Every column has a role, so that the release itself is sound and only the planted fault can block it.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,17 @@ import shoal
 
 K = 4
 QUASI = ("age", "income")
-ROLES: dict[str, Any] = {"quasi": QUASI, "identifiers": "name", "confidential": "illness", "k": K}
+AS_IS = {"town": "the town of the clinic, not of the patient", "visits": "a score that only the clinic computes"}
+PARTS: dict[str, Any] = {"quasi": QUASI, "identifiers": "name", "confidential": "illness", "as_is": AS_IS}
+ROLES: dict[str, Any] = PARTS | {"k": K}
 
 
 def people(n: int = 60, seed: int = 3) -> pl.DataFrame:
-    rng = np.random.default_rng(seed)
+    """People in no order: neither the names nor any other column follows the rows."""
+    rng, names = np.random.default_rng(seed), np.random.default_rng(seed + 1).permutation(n)
     return pl.DataFrame(
         {
-            "name": [f"Person {i}" for i in range(n)],
+            "name": [f"Person {i}" for i in names],
             "age": rng.integers(18, 90, n),
             "income": rng.lognormal(10, 0.5, n).round(2),
             "town": rng.choice(["north", "south"], n),

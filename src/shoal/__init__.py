@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from shoal.assessment import assess as assess
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from shoal.data.table import Table as Table
     from shoal.data.table import read as read
     from shoal.gate.check import check as check
+    from shoal.overview import look as look
     from shoal.protect.generalize import apply_mapping as apply_mapping
     from shoal.protect.generalize import generalize as generalize
     from shoal.protect.grouping import group_attributes as group_attributes
@@ -38,6 +39,7 @@ _WHERE = {
     "mask_group": "shoal.protect.mask",
     "assess": "shoal.assessment",
     "check": "shoal.gate.check",
+    "look": "shoal.overview",
     "compare": "shoal.study.compare",
     "run": "shoal.protect.run",
     "Recipe": "shoal.recipe",
@@ -57,6 +59,7 @@ __all__ = [
     "compare",
     "generalize",
     "group_attributes",
+    "look",
     "mask_group",
     "microaggregate",
     "read",

@@ -13,7 +13,7 @@ from shoal.data.reading import as_table
 from shoal.data.table import Table
 from shoal.errors import InputError, unknown
 from shoal.gate.order import side_by_side
-from shoal.measure.anonymity import class_sizes, classes
+from shoal.measure.anonymity import classes
 from shoal.measure.assessment import Assessment, Figure
 from shoal.measure.diversity import distinct_l, t_closeness
 from shoal.measure.full import Measures, measure_all
@@ -50,20 +50,43 @@ def assess(
         if name not in after.columns:
             raise unknown("column", name, after.columns, InputError)
     side_by_side(before, after, columns, ways=UNSHUFFLED)
-    numbers, changed = (table.numbers(columns, allow_constant=True) for table in (before, after))
-    measured = measure_all(
-        numbers, changed, convention, weights=before.weights(), threads=threads or os.cpu_count() or 1, seed=seed
+    numeric = [name for name in columns if before.kinds[name] == after.kinds[name] == "number"]
+    full: list[Figure] = []
+    if numeric:
+        numbers, changed = (table.numbers(numeric, allow_constant=True) for table in (before, after))
+        measured = measure_all(
+            numbers, changed, convention, weights=before.weights(), threads=threads or os.cpu_count() or 1, seed=seed
+        )
+        full = _full_figures(measured)
+    labels = [name for name in columns if name not in numeric]
+    alike = classes([after.raw(name) for name in columns])
+    return Assessment(
+        [*full, *_label_figures(before, after, labels), *_anonymity(alike), *_diversity(after, alike, hidden)]
     )
-    brief = assess_columns(before, after, columns).figures
-    anonymity = [figure for figure in brief if figure.name != "information_loss"]
-    return Assessment([*_full_figures(measured), *anonymity, *_diversity(after, changed, hidden)])
 
 
-def _diversity(after: Table, changed: NDArray[np.float64], hidden: Sequence[str]) -> list[Figure]:
+def _label_figures(before: Table, after: Table, labels: Sequence[str]) -> list[Figure]:
+    """For each column of labels the share of cells that changed."""
+    found = []
+    for name in labels:
+        old, new = (table.raw(name).astype(str) for table in (before, after))
+        share = 100.0 * float((old != new).mean())
+        found.append(Figure(f"changed_{name}", share, "0 to 100 %", f"share of cells of {name} that changed"))
+    return found
+
+
+def _anonymity(alike: NDArray[np.int64]) -> list[Figure]:
+    sizes, n = np.bincount(alike), alike.size
+    return [
+        Figure("k", int(sizes.min()), f"1 to {n}", "the smallest equivalence class of the protected columns"),
+        Figure("uniques", int((sizes == 1).sum()), f"0 to {n}", "unique records in the protected columns"),
+    ]
+
+
+def _diversity(after: Table, alike: NDArray[np.int64], hidden: Sequence[str]) -> list[Figure]:
     """l and t of the worst confidential column; None where no column is confidential."""
     least: int | None = None
     farthest: float | None = None
-    alike = classes([np.ascontiguousarray(column) for column in changed.T])
     for name in hidden:
         cells = after.raw(name)
         ordered = cells.dtype != object
@@ -128,7 +151,7 @@ def assess_columns(before: Table, after: Table, columns: Sequence[str]) -> Asses
     """The figures for the given columns of two tables with the same rows."""
     original, changed = (table.numbers(columns, allow_constant=True) for table in (before, after))
     loss = information_loss(original, changed, before.weights())
-    sizes = class_sizes([np.ascontiguousarray(changed[:, j]) for j in range(len(columns))])
+    alike = classes([np.ascontiguousarray(changed[:, j]) for j in range(len(columns))])
     return Assessment(
         [
             Figure(
@@ -137,7 +160,6 @@ def assess_columns(before: Table, after: Table, columns: Sequence[str]) -> Asses
                 "0 to about 100 %",
                 "the share of the columns' variance that was lost",
             ),
-            Figure("k", int(sizes.min()), f"1 to {before.rows}", "the smallest class of records that look alike"),
-            Figure("uniques", int((sizes == 1).sum()), f"0 to {before.rows}", "records that look like no other"),
+            *_anonymity(alike),
         ]
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 
 class ShoalError(Exception):
@@ -25,7 +26,17 @@ class InputError(ShoalError):
 
 
 class PromiseError(ShoalError):
-    """A promise (k, no identifiers, untouched columns) that could not be kept; nothing is written."""
+    """A guarantee (k, no identifiers, unchanged columns) that could not be kept; nothing is written.
+
+    findings: what the release check found, where it ran.
+    """
+
+    exit_code = 1
+    findings: Any = None
+
+
+class WriteError(ShoalError):
+    """A file that could not be written, such as on a full disk; nothing half-written is left."""
 
     exit_code = 1
 
@@ -47,6 +58,15 @@ def unknown(what: str, name: object, allowed: Iterable[object], error: type[Shoa
     hint = f"; did you mean '{near[0]}'?" if near else "."
     plural = what + ("es" if what.endswith(("s", "x")) else "s")
     return error(f"there is no {what} {str(name)!r}{hint} The {plural} are: {', '.join(names)}")
+
+
+def printable(text: str) -> str:
+    """A text from the data as it may be shown: control characters, which a terminal would obey, are spelled out.
+
+    >>> printable("a\\x1b[31mb")
+    'a\\\\x1b[31mb'
+    """
+    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
 
 
 def check_choice(what: str, value: str, allowed: Iterable[str]) -> str:

@@ -27,6 +27,10 @@ Parameters = Mapping[str, inspect.Parameter]
 Steps = Mapping[str, Callable[[Mapping[str, Any]], Parameters]]
 Place = tuple[str | int, ...]
 
+HEAD = (
+    "# INTERNAL: this file names the original and may hold the secret of the rows' order. Never hand it out.\n"
+    "# A run of Shoal: `shoal run` with this file repeats it.\n"
+)
 NEWLINE = "\n"  # the only one that TOML counts as such
 
 
@@ -41,10 +45,21 @@ class Input(Part):
 
     file: str | None = None
     sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
+    roles: str | None = None
     identifiers: tuple[str, ...] = ()
     quasi: tuple[str, ...] = ()
     confidential: tuple[str, ...] = ()
     weight: str | None = None
+    unit: str | bool | None = None
+    drop: tuple[str, ...] = ()
+    as_is: tuple[str, ...] = ()
+    derived: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    no_confidential: bool = False
+    reasons: dict[str, str] = Field(default_factory=dict)
+    order: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    nominal: tuple[str, ...] = ()
+    numeric: tuple[str, ...] = ()
+    accept_derived: tuple[str, ...] = ()
     delimiter: str | None = None
     encoding: str | None = None
     decimal: Literal[".", ","] | None = None
@@ -56,8 +71,12 @@ class Output(Part):
     file: str
     sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
     shuffle: bool = False
+    keep_order: bool = False
     policy: str | None = None
     previous: str | None = None
+    first_release: bool = False
+    accept_k: int | None = None
+    round_weight: bool = False
 
     @property
     def saving(self) -> dict[str, Any]:
@@ -81,6 +100,7 @@ class Recipe(Part):
     """A run that can be repeated. Paths are absolute here and relative to the recipe's folder in its file."""
 
     seed: int = 0
+    secret: str | None = Field(default=None, pattern=r"^[0-9a-f]{32}$")
     input: Input = Input()
     steps: tuple[Step, ...] = Field(min_length=1)
     output: Output | None = None
@@ -108,7 +128,7 @@ class Recipe(Part):
         """The recipe as TOML, its paths relative to the folder."""
         tables = (self if folder is None else self.in_folder(folder)).model_dump(exclude_defaults=True)
         tables["seed"] = self.seed
-        return "# A run of Shoal: `shoal run` with this file repeats it.\n" + "".join(_toml(tables))
+        return HEAD + "".join(_toml(tables))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the recipe, all or nothing."""
@@ -166,7 +186,7 @@ P = TypeVar("P", bound=Part)
 
 def _with_paths(part: P, change: Callable[[str], str | Path]) -> P:
     """A table of a recipe with its paths changed: those of files, and a policy that is a file of one's own."""
-    paths = {name: getattr(part, name, None) for name in ("file", "policy", "previous")}
+    paths = {name: getattr(part, name, None) for name in ("file", "policy", "previous", "roles")}
     own = {name: path for name, path in paths.items() if path and (name != "policy" or path.endswith(".toml"))}
     return part.model_copy(update={name: str(change(path)) for name, path in own.items()})
 

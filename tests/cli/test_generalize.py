@@ -46,9 +46,24 @@ def test_generalizes_a_file_and_applies_its_mapping(people: Path, tmp_path: Path
     assert after.group_by("age", "town").len()["len"].min() == facts["effective_k"] >= 4
     assert page.exists()
     again = tmp_path / "again.csv"
-    applied = json.loads(run("generalize", people, "--apply", mapping, "-o", again, "--json").stdout)
+    common = ("generalize", people, "--apply", mapping, "--confidential", "illness", "--json")
+    applied = json.loads(run(*common, "-o", again).stdout)
     assert again.read_bytes() == target.read_bytes()
     assert applied["effective_k"] == facts["effective_k"]
+
+
+def test_a_mapping_of_other_records_keeps_its_k_or_is_accepted_below(people: Path, tmp_path: Path) -> None:
+    mapping, fewer, target = tmp_path / "mapping.json", tmp_path / "fewer.csv", tmp_path / "out.csv"
+    roles = ("--confidential", "illness")
+    run("generalize", people, "-k", 4, "--quasi", "age,town", *roles, "--effort", "quick", "--mapping", mapping)
+    pl.read_csv(people).head(60).write_csv(fewer)
+    common = ("generalize", fewer, "--apply", mapping, *roles, "-o", target, "--json")
+    refused = run(*common, code=1)
+    facts = json.loads(refused.stdout)
+    assert facts["written"] is False and facts["effective_k"] == facts["figures"]["known"]["k"] < 4
+    assert "--accept-k" in refused.stderr and not target.exists()
+    assert json.loads(run(*common, "--accept-k", facts["effective_k"]).stdout)["written"] is True
+    assert pl.read_csv(target).group_by("age", "town").len()["len"].min() == facts["effective_k"]
 
 
 @pytest.mark.parametrize("method", ["nsga2", "exact"])

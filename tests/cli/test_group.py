@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
+from command_line import attempt
 from shoal.cli.assess import command as assess
 from shoal.cli.group import command as group
 from shoal.errors import PromiseError, ShoalError
@@ -38,9 +39,10 @@ def run(command, *arguments):
 def test_every_method_prints_its_keys_and_keeps_k_within_each_column_group(file, tmp_path, method):
     out = tmp_path / "out.csv"
     more = ["--size", 2] if method == "correlated" else ["--evaluations", 300] if method == "memetic" else []
-    result = run(group, file, "-k", 4, "--method", method, "--json", "-o", out, *more)
+    result = run(group, file, "-k", 4, "--method", method, "--json", "-o", out, "--accept-k", 1, *more)
     facts = json.loads(result.stdout)
     assert facts.keys() >= KEYS
+    assert facts["figures"]["known"]["k"] == facts["joint_k"] and facts["written"] is True
     protected = pl.read_csv(out)
     assert sorted(c for g in facts["groups"] for c in g) == protected.columns
     for names in facts["groups"]:
@@ -52,6 +54,18 @@ def test_every_method_prints_its_keys_and_keeps_k_within_each_column_group(file,
     assert figures["interval_disclosure"] == pytest.approx(facts["interval_disclosure"])
     assert figures["k"] == facts["joint_k"]
     assert figures.keys() >= {"il1", "il2", "il3", "il4", "il5", "il", "probabilistic_linkage", "score", "uniques"}
+
+
+def test_a_joint_k_below_k_is_written_only_if_it_is_accepted(file, tmp_path):
+    out = tmp_path / "out.csv"
+    common = ("group", file, "-k", 4, "--method", "univariate", "--json", "-o", out)
+    for accepted in ((), ("--accept-k", 2)):
+        refused = attempt(*common, *accepted)
+        facts = json.loads(refused.stdout)
+        assert refused.exit_code == 1 and "--accept-k" in refused.stderr and not out.exists()
+        assert facts["written"] is False and facts["joint_k"] == facts["figures"]["protected"]["k"] == 1
+    accepted = attempt(*common, "--accept-k", 1)
+    assert accepted.exit_code == 0 and json.loads(accepted.stdout)["written"] is True and out.exists()
 
 
 def test_own_groups_by_name_number_and_entry(file, tmp_path):
@@ -84,7 +98,8 @@ def test_the_front_and_the_page(file, tmp_path):
     risks = [choice["risk"] for choice in facts["front"]]
     assert losses == sorted(losses) and risks == sorted(risks, reverse=True) and len(losses) > 1
     text = page.read_text()
-    assert "measured, not promised" in text and "Choices that no other beats" in text
+    assert "measured, not promised" in text and "Pareto front: no other choice is better in both" in text
+    assert "INTERNAL" in text.splitlines()[0]
 
 
 @pytest.mark.parametrize(

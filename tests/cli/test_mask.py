@@ -12,18 +12,19 @@ import pytest
 from click.testing import CliRunner
 
 from shoal.cli.mask import command
-from shoal.errors import ShoalError
+from shoal.errors import PromiseError, ShoalError, ShoalWarning
 from shoal.masking.outliers import outliers
 from shoal.protect.mask import mask_group
 
 QUICK = ["--budget", "60", "--steps", "100"]
+SEED = ["--seed", "1"]
 
 
 @pytest.fixture(scope="module")
 def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """1,200 records in 15 districts; the group is concentrated in D03 and D11; some ages are missing."""
     rng = np.random.default_rng(1)
-    district = np.sort(rng.integers(0, 15, 1200))
+    district = rng.integers(0, 15, 1200)
     job = rng.choice(["cook", "clerk", "nurse"], 1200)
     for d in range(15):
         rows = np.flatnonzero(district == d)
@@ -53,7 +54,12 @@ def run(survey: Path, *more: str):
 def test_the_json_and_the_written_file_agree(survey: Path, tmp_path: Path) -> None:
     target, swap_file, page = tmp_path / "masked.csv", tmp_path / "swaps.csv", tmp_path / "masked.html"
     out = ["-o", str(target), "--swaps", str(swap_file), "--report", str(page), "--identifiers", "name", "--json"]
-    result = run(survey, *QUICK, *out)
+    with pytest.warns(ShoalWarning, match="drawn from a seed"):
+        refused = run(survey, *QUICK, *SEED, *out)
+    assert isinstance(refused.exception, PromiseError) and "promises no k" in str(refused.exception)
+    assert json.loads(refused.stdout)["written"] is False and not target.exists() and not swap_file.exists()
+    with pytest.warns(ShoalWarning, match="drawn from a seed"):
+        result = run(survey, *QUICK, *SEED, *out, "--accept-k", "1")
     assert result.exit_code == 0, result.output
     facts = json.loads(result.stdout)
     assert facts["outliers"] == ["D03", "D11"]
@@ -83,15 +89,23 @@ def test_the_json_and_the_written_file_agree(survey: Path, tmp_path: Path) -> No
 
 
 def test_pick_takes_another_solution(survey: Path) -> None:
-    first = json.loads(run(survey, *QUICK, "--json").stdout)
+    first = json.loads(run(survey, *QUICK, *SEED, "--json").stdout)
     assert len(first["feasible_solutions"]) > 1
-    second = json.loads(run(survey, *QUICK, "--pick", "2", "--json").stdout)
+    second = json.loads(run(survey, *QUICK, *SEED, "--pick", "2", "--json").stdout)
     assert second["metric"] == first["feasible_solutions"][1]["metric"]
     assert second["modified_signal"] == first["feasible_solutions"][1]["signal"]
 
 
+def test_without_a_seed_the_swapped_records_are_drawn_from_a_fresh_secret(survey: Path, tmp_path: Path) -> None:
+    lists = [tmp_path / name for name in ("1.csv", "2.csv", "3.csv", "4.csv")]
+    for path, seed in zip(lists, ([], [], SEED, SEED), strict=True):
+        assert run(survey, *QUICK, *seed, "--swaps", str(path)).exit_code == 0
+    one, two, three, four = (path.read_text() for path in lists)
+    assert one != two and three == four
+
+
 def test_memetic_with_tau_prints_a_table(survey: Path) -> None:
-    result = run(survey, "--method", "memetic", "--runs", "2", "--generations", "60", "--tau")
+    result = run(survey, "--method", "memetic", "--runs", "2", "--generations", "60", "--tau", *SEED)
     assert result.exit_code == 0, result.output
     assert "Feasible solutions" in result.output
 
@@ -121,7 +135,7 @@ def test_every_kind_of_frame_comes_back_as_it_was(survey: Path, library: str) ->
         frame.index = frame.index[::-1]
     elif library == "pyarrow":
         frame = frame.to_arrow()
-    options = {"influential": ["age", "sex"], "ordinal": ["age"], "budget": 60, "steps": 100}
+    options = {"influential": ["age", "sex"], "ordinal": ["age"], "budget": 60, "steps": 100, "seed": 1}
     release = mask_group(frame, vital=("job", ["guard"]), parameter="district", **options)
     assert type(release.table) is type(frame)
     if library == "pandas":

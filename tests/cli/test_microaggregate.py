@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,10 @@ from command_line import run
 
 KEYS = {
     "n", "d", "k", "method", "sse", "sst", "information_loss", "groups", "smallest_group", "largest_group",
-    "cpu_seconds", "seconds",
+    "cpu_seconds", "seconds", "per_column", "figures", "findings", "check_cpu_seconds", "written",
 }  # fmt: skip
+BESIDE = ("--identifiers", "name", "--confidential", "illness")
+ROLES = (*BESIDE, "--quasi", "age,income", "--as-is", "weight")
 
 
 @pytest.fixture
@@ -23,7 +26,7 @@ def people(tmp_path: Path) -> Path:
     n = 200
     frame = pl.DataFrame(
         {
-            "name": [f"person {i}" for i in range(n)],
+            "name": [f"person {7 * i % n}" for i in range(n)],
             "age": rng.integers(18, 90, n),
             "income": rng.lognormal(10, 0.5, n).round(2),
             "weight": rng.uniform(0.5, 2, n),
@@ -39,8 +42,7 @@ def people(tmp_path: Path) -> Path:
 def test_protects_a_file(people: Path, tmp_path: Path, method: str) -> None:
     target = tmp_path / "out.csv"
     result = run(
-        "microaggregate", people, "-k", 4, "--quasi", "age,income", "--identifiers", "name", "--method", method,
-        "-o", target, "--json",
+        "microaggregate", people, "-k", 4, *ROLES, "--method", method, "-o", target, "--json",
     )  # fmt: skip
     facts = json.loads(result.stdout)
     assert set(facts) >= KEYS
@@ -51,6 +53,10 @@ def test_protects_a_file(people: Path, tmp_path: Path, method: str) -> None:
     assert sizes.min() >= 4
     assert abs(after["age"].mean() - before["age"].mean()) < 1e-9
     assert facts["smallest_group"] <= facts["largest_group"]
+    assert facts["written"] is True and facts["figures"]["known"]["k"] == sizes.min()
+    every = after.group_by(after.columns).len()["len"]  # what an intruder finds who knows all
+    released = facts["figures"]["released"]
+    assert (released["k"], released["uniques"]) == (every.min(), every.filter(every == 1).len())
     figures = json.loads(run("assess", people, target, "--quasi", "age,income", "--json").stdout)
     assert figures["k"] == sizes.min() and figures["uniques"] == 0
     assert figures["information_loss"] == pytest.approx(facts["information_loss"], rel=1e-9)
@@ -58,7 +64,7 @@ def test_protects_a_file(people: Path, tmp_path: Path, method: str) -> None:
 
 def test_round_keeps_integers_and_the_promise(people: Path, tmp_path: Path) -> None:
     target = tmp_path / "out.parquet"
-    run("microaggregate", people, "-k", 4, "--quasi", "age,income", "--identifiers", "name", "--round", "-o", target)
+    run("microaggregate", people, "-k", 4, *ROLES, "--round", "-o", target)
     after = pl.read_parquet(target)
     assert after["age"].dtype == pl.Int64
     assert after.group_by("age", "income").len()["len"].min() >= 4
@@ -66,8 +72,8 @@ def test_round_keeps_integers_and_the_promise(people: Path, tmp_path: Path) -> N
 
 def test_median_is_the_median(people: Path, tmp_path: Path) -> None:
     target = tmp_path / "out.parquet"
-    common = ("microaggregate", people, "-k", 5, "--quasi", "income", "--method", "univariate", "-o", target)
-    run(*common, "--aggregate", "median")
+    roles = (*BESIDE, "--quasi", "income", "--as-is", "age,weight")
+    run("microaggregate", people, "-k", 5, *roles, "--method", "univariate", "-o", target, "--aggregate", "median")
     after = pl.read_parquet(target)["income"].to_numpy()
     before = pl.read_csv(people)["income"].to_numpy()
     for value in np.unique(after):
@@ -76,7 +82,8 @@ def test_median_is_the_median(people: Path, tmp_path: Path) -> None:
 
 def test_weights_change_the_centroids(people: Path, tmp_path: Path) -> None:
     target = tmp_path / "out.parquet"
-    run("microaggregate", people, "-k", 5, "--quasi", "age,income", "--weight", "weight", "-o", target)
+    roles = (*BESIDE, "--quasi", "age,income", "--weight", "weight")
+    run("microaggregate", people, "-k", 5, *roles, "-o", target)
     before, after = pl.read_csv(people), pl.read_parquet(target)
     assert after["weight"].equals(before["weight"])
     weight = before["weight"].to_numpy()
@@ -88,13 +95,13 @@ def test_weights_change_the_centroids(people: Path, tmp_path: Path) -> None:
 def test_same_seed_same_file(people: Path, tmp_path: Path) -> None:
     first, second = tmp_path / "1.csv", tmp_path / "2.csv"
     for target, threads in ((first, 1), (second, 2)):
-        run("microaggregate", people, "-k", 4, "--quasi", "age,income", "--threads", threads, "-o", target)
+        run("microaggregate", people, "-k", 4, *ROLES, "--threads", threads, "-o", target)
     assert first.read_bytes() == second.read_bytes()
 
 
 def test_missing_rows_are_dropped_on_request(tmp_path: Path) -> None:
     source, target = tmp_path / "in.csv", tmp_path / "out.csv"
-    source.write_text("a,b\n" + "".join(f"{i},{'' if i == 3 else i % 7}\n" for i in range(30)))
+    source.write_text("a,b\n" + "".join(f"{i * 37 % 101},{'' if i == 3 else i % 7}\n" for i in range(30)))
     result = run("microaggregate", source, "-k", 3, "--missing", "drop", "-o", target)
     assert "1 row of 30 left out" in result.stderr
     assert pl.read_csv(target).height == 29
@@ -104,8 +111,36 @@ def test_missing_rows_are_dropped_on_request(tmp_path: Path) -> None:
 
 def test_readable_table_and_report(people: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    result = run("microaggregate", people, "-k", 4, "--quasi", "age,income", "--report", page)
-    for word in ("records", "groups", "smallest group", "information loss", "mean before", "deviation after"):
+    result = run("microaggregate", people, "-k", 4, *ROLES, "--report", page)
+    for word in ("records", "groups", "smallest group", "information loss", "mean before", "std. dev. after"):
         assert word in result.stdout
+    for title in ("Numbers", "What an intruder finds", "Findings"):
+        assert title in result.stdout
+    assert re.search(r"^No promise is broken\. \d+ warnings are for you to judge\.$", result.stdout, re.MULTILINE)
     html = page.read_text()
     assert "What was lost" in html and "Plotly" in html and 'src="http' not in html
+
+
+def test_labels_are_shown_with_the_share_of_their_cells_that_changed(people: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out.csv"
+    roles = ("--identifiers", "name", "--as-is", "weight", "--no-confidential")
+    shown = run("microaggregate", people, "-k", 4, *roles, "--effort", "quick", "-o", target).stdout
+    before, after = pl.read_csv(people), pl.read_csv(target)
+    changed = 100 * (before["illness"] != after["illness"]).mean()
+    assert re.search(rf"Labels.*illness +nominal +{changed:.1f} %", shown, re.DOTALL)
+    assert after.group_by("age", "income", "illness").len()["len"].min() >= 4
+
+
+def test_a_column_without_a_role_stops_the_file_but_not_the_figures(people: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out.csv"
+    common = ("microaggregate", people, "-k", 4, "--quasi", "age,income", "--identifiers", "name", "--method", "mdav")
+    refused = run(*common, "-o", target, "--json", code=1)
+    facts = json.loads(refused.stdout)
+    assert set(facts) >= KEYS and facts["written"] is False and not target.exists()
+    assert facts["figures"]["protected"]["k"] == 4 and facts["figures"]["known"]["k"] == 1
+    for words in ("Nothing was written", "weight, illness", "--confidential", "--as-is", "shoal look FILE"):
+        assert words in refused.stderr
+    shown = run(*common, "-o", target, code=1)
+    assert "What an intruder finds" in shown.stdout and "Blocked by 1 finding: known-k." in shown.stdout
+    warned = run(*common)  # nothing is to be written: a warning
+    assert "could not be written as it is" in warned.stderr and not target.exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,8 @@ from shoal.errors import InputError, ShoalWarning
 from shoal.evolve.trace import MOST_POINTS, Trace
 from shoal.protect.run import load_recipe
 from shoal.recipe import Step
+
+ROLES = ("--identifiers", "name", "--quasi", "age,income", "--as-is", "town,sex,job,district")
 
 
 def real_run(*arguments: object) -> None:
@@ -34,8 +37,8 @@ def test_the_real_command_repeats_a_run_to_the_bit_on_one_and_two_threads(people
         source = folder / "people.parquet"
         pl.read_csv(people).write_parquet(source)
     real_run(
-        "microaggregate", source, "-k", 4, "--quasi", "age,income", "--identifiers", "name", "--effort", "quick",
-        "--seed", 5, "-o", out, "--save-recipe", recipe,
+        "microaggregate", source, "-k", 4, *ROLES, "--effort", "quick", "--seed", 5, "-o", out,
+        "--save-recipe", recipe,
     )  # fmt: skip
     first = sha256(out)
     for threads in (1, 2):
@@ -45,11 +48,13 @@ def test_the_real_command_repeats_a_run_to_the_bit_on_one_and_two_threads(people
 
 
 COMMANDS = {
-    "microaggregate": ["-k", "4", "--quasi", "age,income", "--method", "mdav", "--remainder", "distribute", "--round"],
-    "group": ["-k", "4", "--quasi", "age,income", "--evaluations", "20"],
+    "microaggregate": [*ROLES, "-k", "4", "--method", "mdav", "--remainder", "distribute", "--round"],
+    "group": [*ROLES, "-k", "4", "--evaluations", "20", "--accept-k", "1"],
     "generalize": ["-k", "4", "--quasi", "age,town", "--effort", "quick", "--granularity", "age=5:0:100",
-                   "--order", "town=dover,cork,bute,ayr", "--prefer", "0.3,1", "--confidential", "sex", "-l", "2"],
-    "mask": ["--vital", "job=guard", "--parameter", "district", "--influential", "age,sex", "--ordinal", "age",
+                   "--order", "town=dover,cork,bute,ayr", "--prefer", "0.3,1", "--confidential", "sex", "-l", "2",
+                   "--identifiers", "name", "--as-is", "income", "--drop", "job,district"],
+    "mask": ["--identifiers", "name", "--accept-k", "1",
+             "--vital", "job=guard", "--parameter", "district", "--influential", "age,sex", "--ordinal", "age",
              "--budget", "40", "--steps", "50", "--weights", "age=2", "--compatibility", "0.1"],
 }  # fmt: skip
 
@@ -57,23 +62,24 @@ COMMANDS = {
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_saves_a_recipe_that_repeats_it(people: Path, command: str) -> None:
     out, recipe = people.parent / "out.csv", people.parent / "run.toml"
-    common = ("--identifiers", "name", "-o", out, "--save-recipe", recipe, "--json")
+    common = ("--shuffle", "-o", out, "--save-recipe", recipe, "--json")
     first = json.loads(run(command, people, *COMMANDS[command], *common).stdout)
     text, made = recipe.read_text(), sha256(out)
+    assert text.startswith("# INTERNAL") and re.search(r'^secret = "[0-9a-f]{32}"$', text, re.MULTILINE)
+    assert ("accept_k = 1" in text) == ("--accept-k" in COMMANDS[command])
     assert 'file = "people.csv"' in text and 'file = "out.csv"' in text
     assert sha256(people) in text and made in text and str(people.parent) not in text
     out.unlink()
     again = json.loads(run("run", recipe, "--json").stdout)
     assert sha256(out) == made and again["identical"] is True
-    different = {"seconds", "cpu_seconds", "stages", "output_sha256", "identical"}
+    different = {"seconds", "cpu_seconds", "check_cpu_seconds", "stages", "output_sha256", "identical"}
     for name in set(first) | set(again):
         assert name in different or first[name] == again[name], name
 
 
 def test_files_that_hold_the_time_of_their_writing_are_repeated_in_their_values(people: Path) -> None:
     out, recipe = people.parent / "out.sav", people.parent / "run.toml"
-    asked = ("microaggregate", people, "-k", 4, "--quasi", "age,income", "--identifiers", "name", "--method", "mdav")
-    run(*asked, "-o", out, "--save-recipe", recipe)
+    run("microaggregate", people, "-k", 4, *ROLES, "--method", "mdav", "-o", out, "--save-recipe", recipe)
     first = shoal.read(out).frame
     again = json.loads(run("run", recipe, "--json").stdout)
     assert again["identical"] is None and shoal.read(out).frame.equals(first)
@@ -81,7 +87,7 @@ def test_files_that_hold_the_time_of_their_writing_are_repeated_in_their_values(
 
 def test_compressed_text_is_repeated_to_the_bit(people: Path) -> None:
     out, recipe = people.parent / "out.csv.gz", people.parent / "run.toml"
-    run("microaggregate", people, "-k", 4, "--quasi", "age", "--method", "mdav", "-o", out, "--save-recipe", recipe)
+    run("microaggregate", people, "-k", 4, *ROLES, "--method", "mdav", "-o", out, "--save-recipe", recipe)
     assert json.loads(run("run", recipe, "--json").stdout)["identical"] is True
 
 
@@ -96,7 +102,7 @@ def test_a_recipe_holds_what_was_asked_and_no_defaults(people: Path) -> None:
 
 def test_a_recipe_keeps_how_the_text_was_read_and_holds_its_taxonomy(tmp_path: Path) -> None:
     source, regions = tmp_path / "in.txt", tmp_path / "regions.csv"
-    rows = "".join(f"{i},5;{'abcd'[i % 4]}\n" for i in range(40))
+    rows = "".join(f"{i * 37 % 101},5;{'abcd'[i % 4]}\n" for i in range(40))
     source.write_bytes(("größe;land\n" + rows).encode("latin-1"))
     regions.write_text("a;west\nb;west\nc;east\nd;east\n")
     target, recipe = tmp_path / "out.csv", tmp_path / "run.toml"
@@ -164,9 +170,8 @@ def test_an_argument_that_no_text_holds_leaves_the_release_without_a_recipe() ->
 def test_relative_paths_are_those_of_the_recipes_folder(people: Path, tmp_path: Path) -> None:
     inner = tmp_path / "recipes"
     inner.mkdir()
-    run(
-        "microaggregate", people, "-k", 4, "--quasi", "age", "-o", tmp_path / "o.csv", "--save-recipe", inner / "r.toml"
-    )
+    out, recipe = tmp_path / "o.csv", inner / "r.toml"
+    run("microaggregate", people, "-k", 4, *ROLES, "--effort", "quick", "-o", out, "--save-recipe", recipe)
     assert 'file = "../people.csv"' in (inner / "r.toml").read_text()
     here = os.getcwd()
     try:

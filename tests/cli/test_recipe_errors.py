@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import polars as pl
@@ -12,10 +13,12 @@ from command_line import run
 from shoal.errors import InputError
 from shoal.protect.run import load_recipe
 
+ROLES = ("--identifiers", "name", "--quasi", "age,income", "--as-is", "town,sex,job,district")
+
 
 def test_a_changed_input_is_refused_unless_it_is_meant(people: Path, tmp_path: Path) -> None:
     recipe, out = tmp_path / "r.toml", tmp_path / "out.csv"
-    run("microaggregate", people, "-k", 4, "--quasi", "age,income", "--method", "mdav", "--save-recipe", recipe)
+    run("microaggregate", people, "-k", 4, *ROLES, "--method", "mdav", "--save-recipe", recipe)
     with people.open("a") as file:
         file.write("person 999,44,1000.5,ayr,f,cook,D01\n")
     result = run("run", recipe, "-o", out, code=2)
@@ -27,7 +30,7 @@ def test_a_changed_input_is_refused_unless_it_is_meant(people: Path, tmp_path: P
 
 def test_another_version_is_named(people: Path, tmp_path: Path) -> None:
     recipe = tmp_path / "r.toml"
-    run("microaggregate", people, "-k", 4, "--quasi", "age,income", "--method", "mdav", "--save-recipe", recipe)
+    run("microaggregate", people, "-k", 4, *ROLES, "--method", "mdav", "--save-recipe", recipe)
     recipe.write_text(recipe.read_text().replace(f'shoal = "{shoal.__version__}"', 'shoal = "0.0.7"'))
     result = run("run", recipe)
     assert f"written by shoal 0.0.7, and this is {shoal.__version__}" in result.stderr
@@ -59,6 +62,8 @@ WRONG = {
     'seed = 1\n[[steps]]\ndo = "group"\nk = ': (4, "is no TOML"),
     "[[steps]]\ndo = 'generalize'\nk = 3\ngranularity = {age = 5}\ncuts = {age = [1, 'x']}": (5, "cuts = {"),
     'seed = 1\nseed = 2': (2, "is no TOML"),
+    'secret = "abc"\n[[steps]]\ndo = "group"\nk = 3': (1, "secret = 'abc' does not fit"),
+    '[[steps]]\ndo = "group"\nk = 3\nsecret = "abc"': (4, "'secret'"),
 }  # fmt: skip
 
 
@@ -97,6 +102,19 @@ def test_what_does_not_fit_the_input_names_its_line(people: Path, text: str) -> 
     line, words = UNFIT[text]
     told = run("run", recipe, code=2).stderr
     assert f"r.toml, line {line}: " in told and words in told
+
+
+def test_a_recipe_without_roles_is_told_what_to_add(people: Path) -> None:
+    recipe, out = people.parent / "r.toml", people.parent / "out.csv"
+    step = '[[steps]]\ndo = "microaggregate"\nk = 3\nmethod = "mdav"\n[output]\nfile = "out.csv"\n'
+    recipe.write_text(f'[input]\nfile = "people.csv"\nidentifiers = ["name"]\nquasi = ["age", "income"]\n{step}')
+    refused = run("run", recipe, "--json", code=1)
+    facts = json.loads(refused.stdout)
+    assert facts["written"] is False and facts["figures"]["known"]["k"] == 1 and not out.exists()
+    assert "town, sex, job, district" in refused.stderr and "shoal look FILE --save-roles" in refused.stderr
+    roles = 'as_is = ["town", "sex", "job", "district"]\n'
+    recipe.write_text(recipe.read_text().replace("[[steps]]", f"{roles}[[steps]]"))
+    assert json.loads(run("run", recipe, "--json").stdout)["written"] is True and out.exists()
 
 
 def test_what_is_wrong_with_the_output_names_its_line(people: Path) -> None:

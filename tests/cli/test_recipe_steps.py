@@ -43,11 +43,15 @@ compatibility = 0.1
 
 [output]
 file = "out.csv"
+accept_k = 1
 """
 
 
 def test_steps_compose_and_every_promise_holds_in_the_written_file(people: Path, tmp_path: Path) -> None:
     recipe, page = tmp_path / "steps.toml", tmp_path / "page.html"
+    recipe.write_text(COMPOSED.replace("accept_k = 1\n", ""))
+    refused = run("run", recipe, "--json", code=1)
+    assert json.loads(refused.stdout)["written"] is False and not (tmp_path / "out.csv").exists()
     recipe.write_text(COMPOSED)
     facts = json.loads(run("run", recipe, "--json", "--report", page).stdout)
     before, after = pl.read_csv(people), pl.read_csv(tmp_path / "out.csv")
@@ -106,7 +110,7 @@ def test_missing_values_are_filled_or_dropped_step_by_step(people: Path, tmp_pat
     recipe = steps_file(tmp_path / "r.toml", *steps)
     with pytest.warns(ShoalWarning):
         release = shoal.run(recipe)
-    release.save(tmp_path / "out.csv")
+    release.save(tmp_path / "out.csv", accept_k=1)
     after = pl.read_csv(tmp_path / "out.csv")
     kept = frame.filter(pl.col("income").is_not_null())
     assert after["job"].equals(kept["job"]) and after.height == kept.height
@@ -117,9 +121,7 @@ def test_missing_values_are_filled_or_dropped_step_by_step(people: Path, tmp_pat
 def test_what_goes_wrong_in_a_step_names_the_step(people: Path, tmp_path: Path) -> None:
     steps = [
         'do = "generalize"\nquasi = ["age"]\nk = 4\neffort = "quick"',
-        'do = "microaggregate"\nquasi = ["age"]\nk = 4',
+        'do = "group"\nquasi = ["age"]\nk = 4',
     ]
     result = run("run", steps_file(tmp_path / "r.toml", *steps), code=2)
-    assert (
-        "r.toml, line 9: step 2 (microaggregate): the column 'age' has text where a number is needed" in result.stderr
-    )
+    assert "r.toml, line 9: step 2 (group): the column 'age' has text where a number is needed" in result.stderr

@@ -32,15 +32,18 @@ def test_roles_are_checked_against_the_columns() -> None:
         read(frame, weight=["age"])  # type: ignore[arg-type]
 
 
-def test_numbers_are_the_default_quasi_identifiers() -> None:
-    frame = pl.DataFrame({"id": ["a", "b"], "x": [1, 2], "y": [0.5, 1.5], "w": [1, 1]})
-    assert read(frame, identifiers="id", weight="w").quasi_columns() == ("x", "y")
+def test_columns_without_a_role_are_the_default_quasi_identifiers() -> None:
+    frame = pl.DataFrame({"id": ["a", "b"], "x": [1, 2], "town": ["n", "s"], "y": [0.5, 1.5], "w": [1, 1]})
+    table = read(frame, identifiers="id", weight="w")
+    assert table.quasi_columns() == table.without_role() == ("x", "town", "y")
+    assert read(frame, identifiers="id", weight="w", as_is="x", drop="town").quasi_columns() == ("y",)
     assert read(frame, quasi=["y"]).quasi_columns() == ("y",)
+    assert read(frame, quasi=["y"]).without_role() == ("id", "x", "town", "w")
     with pytest.raises(UsageError, match="every column has another role"):
-        read(frame, identifiers=["id", "x", "y", "w"]).quasi_columns()
+        read(frame, identifiers=["id", "x", "town", "y", "w"]).quasi_columns()
 
 
-def test_roles_must_be_named_where_there_is_text() -> None:
+def test_columns_must_be_named_where_only_numbers_will_do() -> None:
     frame = pl.DataFrame(
         {
             "town": ["A", "B", "A", None],
@@ -51,8 +54,9 @@ def test_roles_must_be_named_where_there_is_text() -> None:
             "none": [None] * 4,
         }
     )
+    assert Table(frame).quasi_columns() == tuple(frame.columns)  # a mixed file is protected as a whole
     with pytest.raises(UsageError) as caught:
-        Table(frame).quasi_columns()
+        Table(frame).quasi_columns(numbers_only=True)
     message = str(caught.value)
     assert "--quasi age" in message
     assert "quasi=['age'] in Python" in message
@@ -64,6 +68,7 @@ def test_roles_must_be_named_where_there_is_text() -> None:
     assert "none empty 0 distinct, 4 missing" in lines
     assert "'pay' has text where a number is needed: '3oo' in row 3 (1 such cell)" in message
     assert "'town' has text" not in message
+    assert read(frame, quasi=["town"]).quasi_columns(numbers_only=True) == ("town",)  # its cells are judged later
 
 
 @pytest.mark.parametrize(
@@ -123,8 +128,9 @@ def test_long_whole_numbers_are_warned_of() -> None:
 
 def test_booleans_are_numbers_only_when_asked() -> None:
     table = read(pl.DataFrame({"a": [1, 2, 3], "b": [True, False, True]}))
+    assert table.quasi_columns() == ("a", "b")
     with pytest.raises(UsageError, match="not all columns are numbers"):
-        table.quasi_columns()
+        table.quasi_columns(numbers_only=True)
     assert table.numbers(["b"])[:, 0].tolist() == [1.0, 0.0, 1.0]
 
 
@@ -204,20 +210,22 @@ def test_whole_numbers_are_known_whatever_their_type() -> None:
 
 
 def test_new_values_are_checked() -> None:
-    table = read(pl.DataFrame({"id": ["x", "y"], "a": [1, 2]}), identifiers="id")
+    frame = pl.DataFrame({"id": ["x", "y"], "a": [1, 2], "left": [1, 2], "home": [7, 8]})
+    table = read(frame, identifiers="id", drop="left", unit="home")
     with pytest.raises(UsageError, match="there is no column 'b'"):
         table.protected({"b": np.zeros(2)})
     with pytest.raises(UsageError, match=r"'a' needs 2 new values, not an array of shape \(3,\)"):
         table.protected({"a": np.zeros(3)})
-    with pytest.raises(UsageError, match="'id' is an identifier and is not released"):
-        table.protected({"id": np.zeros(2)})
+    for name in ("id", "left", "home"):
+        with pytest.raises(UsageError, match=f"'{name}' is removed from the release: it takes no new values"):
+            table.protected({name: np.zeros(2)})
     with pytest.raises(UsageError, match="'a' is to be rounded, but it has no new values"):
         table.protected({}, round_columns=["a"])
     with pytest.raises(UsageError, match="do not fit its type"):
         table.protected({"a": np.array([1e300, 1.0])}, round_columns=["a"])
     with pytest.raises(UsageError, match="every column is an identifier"):
         read(pl.DataFrame({"id": [1]}), identifiers="id").protected({})
-    assert table.protected({}, drop_identifiers=False).columns == ["id", "a"]
+    assert table.protected({}, drop_identifiers=False).columns == ["id", "a", "left", "home"]
     assert table.protected({}).columns == ["a"]
 
 

@@ -1,8 +1,8 @@
 """The examples of README and docs are run: `console` blocks by the real commands, `python` blocks as they stand.
 
-A page is one test, with a folder of its own that has the bundled survey. A line that holds `…` alone stands for any
-lines; `…` at the end of a word for the rest of it. Numbers may differ by 2 % (a search may end a little elsewhere on
-another machine), CPU times by anything.
+A page is one test, with a folder of its own that has the bundled survey and its roles file. A line that holds `…` alone
+stands for any lines; `…` at the end of a word for the rest of it. Numbers may differ by 2 % (a search may end a little
+elsewhere on another machine), CPU times by anything.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ def has_examples(page: Path) -> bool:
 def test_the_examples_of_a_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "examples").mkdir()
     for place in (tmp_path, tmp_path / "examples"):
-        shutil.copy(ROOT / "examples" / "survey.csv", place)
+        for name in ("survey.csv", "roles.toml"):
+            shutil.copy(ROOT / "examples" / name, place)
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     all_blocks = blocks(page.read_text(encoding="utf-8"))
@@ -69,7 +70,7 @@ def test_the_examples_of_a_page(page: Path, tmp_path: Path, monkeypatch: pytest.
         if block.kind == "console":
             for command, shown in commands(block):
                 code, printed = run(command, tmp_path)
-                assert (code != 0) == any(line.startswith(("Error", "Usage")) for line in shown), f"{where}\n{printed}"
+                assert (code != 0) == shows_failure(command, shown), f"{where}\n{printed}"
                 compare(shown, printed, f"{where}: {command}")
         elif block.kind == "python":
             printed = io.StringIO()
@@ -77,6 +78,12 @@ def test_the_examples_of_a_page(page: Path, tmp_path: Path, monkeypatch: pytest.
                 exec(compile("\n".join(block.lines), where, "exec"), names)
             if after is not None and after.kind == "text":
                 compare(after.lines, printed.getvalue(), where)
+
+
+def shows_failure(command: str, shown: list[str]) -> bool:
+    """Whether the page shows that a command failed: by an error, or by a release check that blocks."""
+    failed = ("Error", "Usage", "Blocked by") if command.startswith("shoal check ") else ("Error", "Usage")
+    return any(line.startswith(failed) for line in shown)
 
 
 def commands(block: Block) -> Iterator[tuple[str, list[str]]]:
@@ -193,4 +200,6 @@ def test_a_wrong_example_is_found() -> None:
     assert difference(["loss 2.6352 %"], printed) == "printed and not shown: CPU s"
     assert difference(["…", "CPU s", "mdav 3 99"], printed) is None
     assert difference(["…", "CPU s", "mdav 4 0.2"], printed) is not None
+    assert shows_failure("shoal check a b", ["Blocked by 1 finding: l."])
+    assert not shows_failure("shoal microaggregate a", ["Blocked by 1 finding: l."])
     assert list(commands(Block("console", 1, ["$ a \\", "  b", "x", "$ c"]))) == [("a b", ["x"]), ("c", [])]

@@ -1,18 +1,25 @@
-"""Every method has its page with its options, and the navigation has every page of the published results."""
+"""Every method, check and source has its place in the docs, and the navigation has every page."""
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from shoal.cli import COMMANDS
+from shoal.data.roles_file import TABLES, TOP
+from shoal.gate.check import check
+from shoal.gate.policy import JUDGED, Thresholds, policy_named
+from shoal.gate.policy import names as policies
 from shoal.partition.methods import METHODS
 from shoal.study.reproduce import ENTRIES
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-INTERNAL = {"start"}  # of genetic: how the hybrid hands in the heuristic's groups
+# start, of genetic: how the hybrid hands in the heuristic's groups. order, of path: the earlier name of path_order.
+INTERNAL = {"start", "order"}
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -37,3 +44,35 @@ def test_the_readme_names_every_command() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for name in COMMANDS:
         assert f"shoal {name}" in readme, name
+
+
+def test_the_page_on_the_release_check_names_every_check() -> None:
+    page = (DOCS / "release-gate.md").read_text(encoding="utf-8")
+    frame = pl.DataFrame({"age": [23, 23, 60, 60], "sex": ["f", "f", "m", "m"], "w": [1.5, 1.5, 2.5, 2.5]})
+    found = check(frame, frame, quasi=["age", "sex"], weight="w", k=2, column_groups=[["age"], ["sex"]])
+    for name in {finding.check for finding in found} | set(JUDGED) | {"written", "swapped"}:
+        assert f"`{name}`" in page, name
+    for field in fields(Thresholds):
+        assert f"`{field.name}`" in page, field.name
+    for name in policies():
+        assert f"`{name}`" in page, name
+    for key in (*TABLES, *TOP, "order", "derived"):
+        assert f"`{key}`" in page or f"`[{key}]`" in page, key
+
+
+def test_the_references_have_every_source_of_a_policy() -> None:
+    lines = (DOCS / "references.md").read_text(encoding="utf-8").splitlines()
+    cited = [line.split("|")[1].strip() for line in lines if line.startswith("| ")]
+    for name in policies():
+        for source in policy_named(name).sources.values():
+            for part in source.split("; "):
+                known = part.startswith("convention of Shoal") or any(part.startswith(entry) for entry in cited)
+                assert known, part
+
+
+def test_the_page_on_the_intruder_names_every_role() -> None:
+    page = (DOCS / "intruder.md").read_text(encoding="utf-8")
+    for option in ("identifiers", "quasi", "confidential", "weight", "unit", "derived", "drop", "as-is"):
+        assert f"`--{option}" in page, option
+    for name in ("protected", "known", "released"):
+        assert f"**{name}**" in page, name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import gzip
 from pathlib import Path
 
@@ -135,7 +136,10 @@ def test_quoted_content_comes_back(tmp_path: Path) -> None:
         ([" 5", "6 "], pl.Int64),
         (["1_000", "2"], pl.String),
         (["1,5", "2"], pl.String),
-        (["2020-01-01", "2021-01-01"], pl.String),
+        (["2020-01-01", "2021-01-01"], pl.Date),
+        (["2020-1-1", "2021-01-01"], pl.String),
+        (["2020-01-01", "2021-02-29"], pl.String),
+        (["01.02.2020", "02.02.2020"], pl.String),
         (["true", "false"], pl.String),
         (["-999", "5"], pl.Int64),
         (["", ""], pl.String),
@@ -175,7 +179,7 @@ def test_a_slip_among_numbers_is_named_itself(tmp_path: Path, one: str, two: str
     with pytest.raises(InputError, match=r"the column 'x' has text where a number is needed: 'lots' in row 5 \(1 such"):
         table.numbers()
     with pytest.raises(UsageError, match=r"'x' has text where a number is needed: 'lots' in row 5"):
-        read(tmp_path / "in.csv").quasi_columns()
+        read(tmp_path / "in.csv").quasi_columns(numbers_only=True)
 
 
 def test_codes_with_zeros_are_numbers_when_named(tmp_path: Path) -> None:
@@ -189,6 +193,25 @@ def test_untouched_text_is_kept_beside_protected_numbers(tmp_path: Path) -> None
     new = table.protected({"age": np.array([35.1, 35.1])})
     write_file(new, tmp_path / "new.csv", table.source)
     assert (tmp_path / "new.csv").read_text() == "code,rate,age\n007,1.50,35.1\n010,2.00,35.1\n"
+
+
+def test_protected_columns_are_written_in_one_form(tmp_path: Path) -> None:
+    """Records with equal values must not differ by the text that came in."""
+    text = "rate,pay,kept\n1.0,+7,1.0\n1.00,7,1.00\n1, 7,1\n"
+    frame, source = read_file(put(tmp_path, text))
+    write_file(frame, tmp_path / "out.csv", source)
+    assert (tmp_path / "out.csv").read_text() == text
+    write_file(frame, tmp_path / "out.csv", source, protected=["rate", "pay"])
+    rows = [line.split(",") for line in (tmp_path / "out.csv").read_text().splitlines()[1:]]
+    assert len({tuple(row[:2]) for row in rows}) == 1
+    assert [row[2] for row in rows] == ["1.0", "1.00", "1"]
+
+
+def test_dates_in_iso_form_are_dates(tmp_path: Path) -> None:
+    table = read(put(tmp_path, "iso,gap,mixed\n2020-01-31,2020-02-01,2020-01-01\n2021-12-01,,x\n"))
+    assert table.kinds == {"iso": "date", "gap": "date", "mixed": "text"}
+    assert table.frame["gap"].to_list() == [dt.date(2020, 2, 1), None]
+    assert copied(tmp_path / "in.csv") == (tmp_path / "in.csv").read_bytes()
 
 
 def test_dropped_rows_keep_the_text_of_the_others(tmp_path: Path) -> None:

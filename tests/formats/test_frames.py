@@ -93,9 +93,11 @@ def test_polars_comes_back_with_types() -> None:
 
 
 def test_a_name_that_looks_like_a_pattern() -> None:
-    frame = pl.DataFrame({"^.*$": [1, 2], "*": [3, 4], "a": [5, 6]})
+    frame = pl.DataFrame({"^.*": [1, 2], "*": [3, 4], "a": [5, 6]})
     out = Table(frame, Roles(identifiers=("a",))).protected({"*": np.array([0.5, 0.5])})
-    assert out.to_dict(as_series=False) == {"^.*$": [1, 2], "*": [0.5, 0.5]}
+    assert out.to_dict(as_series=False) == {"^.*": [1, 2], "*": [0.5, 0.5]}
+    with pytest.raises(InputError, match="begins with . and ends with .*Rename the column"):
+        Table(frame.rename({"^.*": "^.*$"}))  # polars would take it for a pattern
 
 
 def test_pyarrow_comes_back_with_types_and_metadata() -> None:

@@ -14,6 +14,7 @@ import polars as pl
 import pyreadstat
 import pytest
 
+import shoal
 from shoal.data.files import check_target, read_file, write_file
 from shoal.data.table import Table, read
 from shoal.errors import InputError, ShoalWarning, UsageError
@@ -87,7 +88,7 @@ def test_labelled_codes_are_categories_unless_named(spss: Path) -> None:
     frame = table.frame.select("sex", "age", "income")
     write_file(frame, spss.with_name("numbers.sav"), table.source)
     with pytest.raises(UsageError, match=r"sex +category"):
-        read(spss.with_name("numbers.sav")).quasi_columns()
+        read(spss.with_name("numbers.sav")).quasi_columns(numbers_only=True)
     whole = read(spss.with_name("numbers.sav"), quasi=["sex"]).numbers(missing="keep")[:, 0]
     assert whole[:2].tolist() == [1.0, 2.0]
 
@@ -288,3 +289,24 @@ def test_the_extra_is_not_imported_unasked(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code, tmp_path / "a.csv"], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("ending", ["sav", "dta"])
+def test_protected_labels_keep_the_names_of_their_codes(tmp_path: Path, ending: str) -> None:
+    """A group's most frequent code is still a code, and a reader must know what it means."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {"sex": rng.integers(1, 3, 80), "school": rng.integers(1, 4, 80), "age": rng.integers(18, 90, 80)}
+    )
+    labels = {"sex": {1: "man", 2: "woman"}, "school": {1: "low", 2: "middle", 3: "high"}}
+    writer, reader = (getattr(pyreadstat, f"{what}_{ending}") for what in ("write", "read"))
+    writer(frame.astype(float), str(tmp_path / f"in.{ending}"), variable_value_labels=labels)
+    with pytest.raises(InputError, match=r"'sex' holds codes with value labels.*--nominal sex"):
+        shoal.microaggregate(shoal.read(tmp_path / f"in.{ending}", unit=False), k=4, method="mdav")
+    roles: dict[str, Any] = {"nominal": "sex", "order": {"school": ["low", "middle", "high"]}, "unit": False}
+    release = shoal.microaggregate(shoal.read(tmp_path / f"in.{ending}", **roles), k=4, method="mdav")
+    release.save(tmp_path / f"out.{ending}")
+    written, meta = reader(str(tmp_path / f"out.{ending}"))
+    assert meta.variable_value_labels == labels
+    assert set(written["sex"]) <= {1, 2} and set(written["school"]) <= {1, 2, 3}
+    assert written.groupby(["sex", "school", "age"]).size().min() >= 4

@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from shoal.data.files import atomically, check_place, check_target, read_file, write_file
-from shoal.errors import InputError, UsageError
+from shoal.data.files import atomically, check_distinct, check_place, check_target, read_file, write_file
+from shoal.errors import InputError, UsageError, WriteError
 
 FRAME = pl.DataFrame({"a": [1, 2], "b": ["x", "y"]})
 
@@ -75,6 +75,20 @@ def test_the_input_is_no_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert path.read_text() == "a,b\n1,2\n"
 
 
+def test_no_file_is_named_for_two_purposes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in.csv").write_text("a\n1\n")
+    Path("link.csv").symlink_to("in.csv")
+    check_distinct({"--output": "out.csv", "--report": "page.html", "--save-recipe": None}, {"FILE": "in.csv"})
+    for written, read, named in [
+        ({"--output": "in.csv"}, {"FILE": "in.csv"}, "--output and FILE"),
+        ({"--output": "link.csv"}, {"FILE": "in.csv"}, "--output and FILE"),
+        ({"--output": "x.csv", "--report": f"../{tmp_path.name}/x.csv"}, {}, "--report and --output"),
+    ]:
+        with pytest.raises(UsageError, match=f"{named} are the same file"):
+            check_distinct(written, read)
+
+
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet", "arrow", "sav", "dta", "xpt"])
 def test_a_failed_write_leaves_all_as_it_was(ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / f"out.{ending}"
@@ -84,7 +98,7 @@ def test_a_failed_write_leaves_all_as_it_was(ending: str, tmp_path: Path, monkey
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(WriteError, match=rf"Cannot write .*out\.{ending}: No space left on device\."):
         write_file(FRAME, path)
     assert path.read_bytes() == b"precious"
     assert os.listdir(tmp_path) == [path.name]

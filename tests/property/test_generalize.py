@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pycanon import anonymity
 
 import shoal
-from shoal.errors import InputError, PromiseError, UsageError
+from shoal.errors import InputError, PromiseError, ShoalWarning, UsageError
 from shoal.protect.generalize import apply_mapping, generalize
 
 
@@ -52,9 +52,9 @@ def kept(path: Path, quasi: list[str]) -> pd.DataFrame:
 def test_written_files_are_k_anonymous(tmp_path_factory, case, suppress):
     frame, k = case
     quasi = [c for c in frame.columns if c != "secret"]
-    release = generalize(frame, k, quasi=quasi, suppress=suppress, effort="quick")
+    release = generalize(shoal.read(frame, quasi=quasi, as_is="secret"), k, suppress=suppress, effort="quick")
     path = tmp_path_factory.mktemp("out") / "out.csv"
-    release.save(path)
+    release.save(path, keep_order=True)  # a few drawn rows may be in order
     written = kept(path, quasi)
     assert release.facts["suppressed"] <= suppress * frame.height
     if len(written):
@@ -78,7 +78,7 @@ def test_written_files_keep_l_and_t(tmp_path_factory, case, diverse, t):
         assert "single class does not keep the l" in str(error)
         return
     path = tmp_path_factory.mktemp("out") / "out.csv"
-    release.save(path)
+    release.save(path, keep_order=True)
     written = kept(path, quasi)
     assert anonymity.k_anonymity(written, quasi) >= k
     if diverse == 2:
@@ -92,9 +92,10 @@ def test_written_files_keep_l_and_t(tmp_path_factory, case, diverse, t):
 
 def people(n=300, seed=1):
     rng = np.random.default_rng(seed)
+    names = np.random.default_rng(seed + 1).permutation(n)
     return pl.DataFrame(
         {
-            "name": [f"p{i}" for i in range(n)],
+            "name": [f"p{i}" for i in names],
             "age": rng.integers(18, 90, n),
             "town": rng.choice(list("abcdef"), n),
             "sex": rng.choice(["f", "m"], n),
@@ -104,39 +105,77 @@ def people(n=300, seed=1):
     )
 
 
-def test_several_sets_are_each_k_anonymous():
+ROLES = {"identifiers": "name", "confidential": "illness", "as_is": "income"}
+
+
+def test_several_sets_are_each_k_anonymous(tmp_path):
     quasi = ["age", "town", "sex"]
     sets = [["age", "town"], ["town", "sex"]]
-    release = generalize(people(), 5, quasi=quasi, sets=sets, granularity={"age": 5}, effort="quick")
+    data = shoal.read(people(), quasi=quasi, **ROLES)
+    release = generalize(data, 5, sets=sets, granularity={"age": 5}, effort="quick")
     release.verify()
-    after = release.table.to_pandas()
+    after = release.frame.to_pandas()
     for chosen in sets:
         assert anonymity.k_anonymity(after, chosen) >= 5
-    together = generalize(people(), 5, quasi=quasi, granularity={"age": 5}, effort="quick")
+    together = generalize(data, 5, granularity={"age": 5}, effort="quick")
     assert release.facts["nwp"] <= together.facts["nwp"] + 1e-9
+    joint = anonymity.k_anonymity(after, quasi)  # whoever knows all three columns finds a smaller class
+    assert release.findings.figures.known.k == joint < 5
+    with pytest.warns(ShoalWarning, match="does not keep k = 5"):
+        assert release.table is release.frame
+    with pytest.raises(PromiseError, match=f"may know k is {joint}, not 5"):
+        release.save(tmp_path / "out.csv")
+    assert not list(tmp_path.iterdir())
+    assert release.save(tmp_path / "out.csv", accept_k=joint).exists()
+
+
+@pytest.mark.parametrize("suppress", [0.0, 0.1])
+def test_a_column_without_a_role_counts_as_known(tmp_path, suppress):
+    """Where it is coarse enough it is released, but not in suppressed rows; where it is not, nothing is written."""
+    frame = pl.DataFrame({"town": ["a", "b"] * 19 + ["c", "d"], "sex": ["f", "f", "m", "m"] * 10})
+    release = generalize(shoal.read(frame, quasi="town"), 5, suppress=suppress, effort="quick")
+    release.save(tmp_path / "out.csv", keep_order=True)
+    after = pl.read_csv(tmp_path / "out.csv")
+    starred = after["town"] == "*"
+    assert starred.sum() == release.facts["suppressed"] == (2 if suppress else 0)
+    assert after.filter(~starred)["sex"].to_list() == frame.filter(~starred)["sex"].to_list()
+    assert set(after.filter(starred)["sex"]) <= {"*"}
+    assert release.findings.figures.known.k == after.filter(~starred).group_by("town", "sex").len()["len"].min() >= 5
+    finer = frame.with_columns(sex=(pl.int_range(40) // 4).cast(pl.String))
+    release = generalize(shoal.read(finer, quasi="town"), 5, suppress=suppress, effort="quick")
+    with pytest.raises(PromiseError, match="1 column has no role and would be released unchanged: sex"):
+        release.save(tmp_path / "finer.csv", keep_order=True)
+    assert not (tmp_path / "finer.csv").exists()
 
 
 def test_frames_come_back_as_they_came():
     frame = people().to_pandas()
-    data = shoal.read(frame, identifiers="name", quasi=["age", "town"])
+    data = shoal.read(frame, quasi=["age", "town"], **(ROLES | {"as_is": ["income", "sex"]}))
     release = generalize(data, 10, granularity={"age": 10}, effort="quick")
     assert isinstance(release.table, pd.DataFrame) and list(release.table.columns) == [*frame.columns[1:]]
     assert release.table["income"].equals(frame["income"])
     assert frame["age"].dtype.kind == "i"  # the input is as it was
     tampered = release.table.copy()
     tampered.loc[0, "town"] = "somewhere else"
-    object.__setattr__(release, "table", tampered)
+    object.__setattr__(release, "frame", tampered)
     with pytest.raises(PromiseError, match="smallest class"):
         release.verify()
 
 
 def test_a_mapping_applies_to_new_data(tmp_path):
-    release = generalize(people(), 5, quasi=["age", "town"], granularity={"age": 5}, effort="quick")
+    roles = ROLES | {"as_is": ["income", "sex"], "quasi": ["age", "town"]}
+    release = generalize(shoal.read(people(), **roles), 5, granularity={"age": 5}, effort="quick")
     path = release.save_mapping(tmp_path / "mapping.json")
-    again = apply_mapping(people(), path)
+    again = apply_mapping(shoal.read(people(), **roles), path)
     assert again.table.equals(release.table)
-    other = apply_mapping(people(50, seed=2), path)
+    other = apply_mapping(shoal.read(people(50, seed=2), **roles), path)
     assert set(other.table["town"]) <= set(release.table["town"]) and other.k is None
+    measured = other.table.group_by("age", "town").len()["len"].min()
+    assert other.facts["effective_k"] == other.findings.figures.known.k == measured < 5
+    with pytest.raises(PromiseError, match="Nothing was written"):  # its k is lower than the mapping's
+        other.save(tmp_path / "out.csv")
+    assert not (tmp_path / "out.csv").exists()
+    assert other.save(tmp_path / "out.csv", accept_k=measured).exists()
     with pytest.raises(InputError, match="'z', which the mapping does not know"):
         apply_mapping(pl.DataFrame({"age": [30], "town": ["z"]}), path)
     with pytest.raises(InputError, match="none of the mapping's intervals"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -30,6 +31,7 @@ from shoal.kernels.tour import shorten
 from shoal.kernels.visit import visit
 from shoal.partition.mdav import mdav
 from shoal.partition.path import path
+from shoal.protect.microaggregation import microaggregate
 
 weight_seeds = st.none() | st.integers(0, 1000)
 
@@ -69,7 +71,7 @@ def test_nearest_order_is_cut_as_the_reference_does(case, seed):
     weights = weights_for(values, seed)
     order = nearest_order(values.tolist(), weights.tolist())
     _, sizes = cut(values[order].tolist(), weights[order].tolist(), k)
-    assert path(values, k, weights=weights, order="nearest").labels.tolist() == labels_by_sizes(order, sizes)
+    assert path(values, k, weights=weights, path_order="nearest").labels.tolist() == labels_by_sizes(order, sizes)
 
 
 @settings(max_examples=60, deadline=None)
@@ -130,7 +132,7 @@ def test_tour_keeps_k_and_is_the_same_every_time(case, seed):
 
 def test_the_tour_beats_the_nearest_order():
     values = np.random.default_rng(6).normal(size=(600, 2))
-    assert path(values, 4).sse(values) < path(values, 4, order="nearest").sse(values)
+    assert path(values, 4).sse(values) < path(values, 4, path_order="nearest").sse(values)
 
 
 def test_a_far_pair_at_the_seam_of_a_tour_is_kept_together():
@@ -148,9 +150,19 @@ def test_the_spread_of_the_reference_is_the_sum_of_squares():
     assert spread(values.tolist(), weights.tolist()) == pytest.approx((weights[:, None] * around**2).sum())
 
 
-def test_an_unknown_order_is_refused():
-    with pytest.raises(UsageError, match="there is no order 'nearst'; did you mean 'nearest'"):
-        path(np.zeros((6, 1)), 3, order="nearst")
+@pytest.mark.parametrize("name", ["path_order", "order"])
+def test_an_unknown_order_is_refused(name):
+    with pytest.raises(UsageError, match="'nearst'.*did you mean 'nearest'"):
+        path(np.zeros((6, 1)), 3, **{name: "nearst"})
+
+
+def test_the_earlier_name_of_the_option_still_works():
+    values = np.random.default_rng(6).normal(size=(60, 2))
+    frame = pl.DataFrame(values, schema=["a", "b"])
+    for order in ("tour", "nearest", "mdav"):
+        new = path(values, 4, path_order=order).labels.tolist()
+        assert path(values, 4, order=order).labels.tolist() == new
+        assert microaggregate(frame, 4, method="path", order=order, scaling="none").solution.labels.tolist() == new
 
 
 @settings(max_examples=60, deadline=None)
@@ -169,4 +181,4 @@ def test_mdav_order_walks_from_group_to_group(case, seed):
     members = [m.tolist() for m in start.members()]
     order = walk_through(points, [members[g] for g in groups], first)
     _, sizes = cut(values[order].tolist(), weights[order].tolist(), k)
-    assert path(values, k, weights=weights, order="mdav").labels.tolist() == labels_by_sizes(order, sizes)
+    assert path(values, k, weights=weights, path_order="mdav").labels.tolist() == labels_by_sizes(order, sizes)

@@ -216,7 +216,7 @@ def test_a_checkpoint_of_another_search_is_refused(tmp_path):
     with pytest.raises(InputError, match="another search"):
         anneal(values, 3, seed=10, effort="quick", checkpoint=path, resume=True)
     path.write_bytes(b"no checkpoint")
-    with pytest.raises(InputError, match="not a checkpoint"):
+    with pytest.raises(UsageError, match="is not a checkpoint"):
         anneal(values, 3, seed=9, effort="quick", checkpoint=path, resume=True)
     with pytest.raises(InputError, match="no checkpoint"):
         anneal(values, 3, seed=9, effort="quick", checkpoint=tmp_path / "none.npz", resume=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,13 @@ from hypothesis import strategies as st
 from shoal.data.files import read_file, write_file
 from shoal.data.roles import Roles
 from shoal.data.table import Table
-from shoal.errors import ShoalError
+from shoal.errors import InputError, ShoalError
 
 pytestmark = pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
 
-NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=6)
+NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=6).filter(
+    lambda name: not (name.startswith("^") and name.endswith("$"))  # refused: see the test of names
+)
 CELLS = {
     "int": st.none() | st.integers(-(2**63), 2**63 - 1),
     "float": st.none() | st.floats(allow_nan=True, allow_infinity=True),
@@ -74,17 +77,23 @@ def same(one: Any, two: Any) -> bool:
 
 
 def picked(frame: Any, names: list[str]) -> Any:
-    if isinstance(frame, pl.DataFrame):  # select would take '^x$' for a pattern
+    if isinstance(frame, pl.DataFrame):
         return pl.DataFrame([frame.get_column(name) for name in names])
     return frame[names] if isinstance(frame, pd.DataFrame) else frame.select(names)
 
 
 @settings(max_examples=60)
-@given(frame=polars_frames(), convert=st.sampled_from([lambda f: f, as_pandas, as_arrow]), seed=st.integers(0, 99))
-def test_only_the_new_columns_change(frame: pl.DataFrame, convert: Any, seed: int) -> None:
+@given(
+    frame=polars_frames(),
+    convert=st.sampled_from([lambda f: f, as_pandas, as_arrow]),
+    seed=st.integers(0, 99),
+    role=st.sampled_from(["identifiers", "drop", "unit"]),
+)
+def test_only_the_new_columns_change(frame: pl.DataFrame, convert: Any, seed: int, role: str) -> None:
     names = frame.columns
     native, twin = convert(frame), convert(frame)
-    table = Table(native, Roles(identifiers=(names[0],), quasi=(names[1],)))
+    removed: dict[str, Any] = {role: names[0]}
+    table = Table(native, Roles(quasi=(names[1],), **removed))
     values = np.random.default_rng(seed).normal(size=frame.height) * 1e6
     out = table.protected({names[1]: values})
     assert same(native, twin), "the input is unchanged"
@@ -168,3 +177,13 @@ def test_text_of_frames_survives_text_files(rows: list[tuple[str | None, str | N
         written = (Path(folder) / f"x.{ending}").read_bytes().decode()
     cells = list(csv.reader(io.StringIO(written, newline=""), delimiter="," if ending == "csv" else "\t"))
     assert cells == [["a", "b"], *[[cell or "" for cell in row] for row in rows]]
+
+
+@pytest.mark.parametrize("convert", [lambda f: f, as_pandas, as_arrow])
+def test_a_name_that_is_a_pattern_for_others_is_refused(convert: Any) -> None:
+    for name in ("^x$", "^.*$", "^$"):
+        with pytest.raises(InputError, match=re.escape(f"The column name {name!r} begins with ^ and ends with $")):
+            Table(convert(pl.DataFrame({name: [1, 2], "x": [3, 4]})))
+    for name in ("^x", "x$", "^", "$", "*", "[a]", "x*"):  # a column of exactly that name is meant
+        table = Table(convert(pl.DataFrame({name: [1, 2], "xa": [3, 4]})), Roles(quasi=(name,)))
+        assert table.roles.quasi == (name,) and table.numbers()[:, 0].tolist() == [1.0, 2.0]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +15,14 @@ import pytest
 import shoal
 from shoal.data import datasets
 from shoal.data.microfile import INFLUENTIAL, VITAL_VALUES
+from shoal.gate.findings import Findings
+from shoal.gate.saving import sentence
 
-SURVEY = Path(__file__).parents[2] / "examples" / "survey.csv"
-QUASI = ["age", "hours", "income", "expenses", "wealth"]
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def survey() -> Any:
-    data = shoal.read(SURVEY, identifiers=["name"], quasi=QUASI, confidential=["diagnosis"])
+    data = shoal.read(EXAMPLES / "survey.csv", roles=EXAMPLES / "roles.toml")
     return shoal.microaggregate(data, k=5, method="vmdav")
 
 
@@ -70,9 +74,9 @@ def page_of(name: str, pages: dict[str, Path], request: pytest.FixtureRequest) -
         pages[of] = made.report(pages[""] / f"{of}.html")
         pages[f"{of} external"] = made.report(pages[""] / f"{of}-external.html", external=True)
         if of == "survey":
-            made.save(pages[""] / "release.csv")
-            data = shoal.read(SURVEY, identifiers=["name"], quasi=QUASI)
-            pages["survey files"] = shoal.report_files(data, pages[""] / "release.csv", pages[""] / "files.html")
+            made.save(pages[""] / "release.csv", shuffle=True)
+            given = (made.original, pages[""] / "release.csv", pages[""] / "files.html")
+            pages["survey files"] = shoal.report_files(*given, seed=made.secret)
     return pages[name]
 
 
@@ -86,9 +90,9 @@ BOXES = (
 @pytest.mark.parametrize(
     ("name", "charts"),
     [
-        ("survey", 8),  # group sizes, five distributions, two maps of correlations
-        ("survey external", 7),
-        ("survey files", 8),  # classes for groups
+        ("survey", 11),  # group sizes, five distributions, two maps of correlations, three columns of labels
+        ("survey external", 7),  # neither group sizes nor labels
+        ("survey files", 11),  # classes for groups
         ("census", 16),  # a front and thirteen distributions
         ("census external", 15),
         ("adult", 7),  # four columns, two views of the front, classes
@@ -140,10 +144,28 @@ def test_says_everything(name: str, pages: dict[str, Path], request: pytest.Fixt
     heads = ("came in", "was asked", "was done", "was lost", "risk is left", "is not promised")
     assert all(f"<h2>What {head}</h2>" in html for head in heads)
     assert len(html.encode()) < 6_000_000
+    first, *lines = html.splitlines()
+    assert first.startswith("<!-- INTERNAL") and lines[0] == "<!doctype html>" and "Never hand it out" in first
     own = {
-        "survey": ["distance linkage", "interval disclosure", "l of diagnosis", "Correlations before", "Groups by"],
-        "census": ["Groups of columns", "Choices that no other beats", "k of a column group", "joint k"],
-        "adult": ["Groups of values", "What a higher k would cost", "detail lost", "suppressed", "Classes by"],
+        "survey": ["people found, %", "interval disclosure", "l of diagnosis", "Correlations before", "Groups by"],
+        "census": ["Column groups", "Pareto front", "k of a column group", "joint k"],
+        "adult": ["Categories", "What a higher k would cost", "detail lost", "suppressed records", "classes by size"],
         "microfile": ["outliers marked", "Feasible solutions", "swapped pairs that agree", "group to hide"],
     }
     assert [words for words in own[name] if words not in html] == []
+
+
+def test_the_figures_are_those_of_the_release_check(tmp_path: Path) -> None:
+    """The report reads them, and measures no linkage of its own."""
+    release = survey()
+    figures = release.findings.figures
+    planted = replace(figures.known, k=4321, uniques=8765, linked=0.97531)
+    findings = Findings(list(release.findings), "default", replace(figures, known=planted))
+    release.__dict__["findings"] = findings
+    text = release.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    row = re.search(r"<b>Protected columns and those without a role</b>.*?</tr>", text)
+    assert row is not None and re.findall(r"<td>(.*?)</td>", row[0]) == ["8", "4,321", "8,765", "97.53"]
+    assert findings.verdict in text
+    told = unescape(text.split("<h2>What risk is left</h2>")[1])
+    for finding in findings:
+        assert (sentence(finding) in told) == (finding.status in ("warn", "block")), finding

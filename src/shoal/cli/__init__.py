@@ -9,10 +9,11 @@ from typing import Any
 import click
 
 from shoal import __version__
-from shoal.errors import ShoalError, ShoalWarning, unknown
+from shoal.errors import ShoalError, ShoalWarning, printable, unknown
 
 # Each command's module has a click command called `command`; the help stands here so that listing needs no import.
 COMMANDS = {
+    "look": "List the columns, what each gives away, and draft their roles.",
     "microaggregate": "Put records into groups of at least k and replace them by the group's mean.",
     "group": "Find which columns to microaggregate together, by loss and risk.",
     "generalize": "Replace values by groups of values, so that every class has at least k records.",
@@ -60,7 +61,7 @@ class LazyGroup(click.Group):
                 warnings.showwarning = _show_warning
                 return super().invoke(ctx)
         except ShoalError as error:
-            click.echo(f"Error: {error}", err=True)
+            click.echo(f"Error: {printable(str(error))}", err=True)
             ctx.exit(error.exit_code)
         except (KeyboardInterrupt, SystemError) as error:
             from shoal.evolve.stopping import is_stop
@@ -81,4 +82,4 @@ def main() -> None:
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:
-    click.echo(f"Warning: {message}", err=True)
+    click.echo(f"Warning: {printable(str(message))}", err=True)

@@ -6,45 +6,29 @@ from typing import Any
 
 import click
 
-from shoal.cli.options import NAMES, csv_options, print_json
+from shoal.cli.options import csv_options, order_option, print_json, role_options, take_roles, with_options
 
 
-@click.command()
 @click.argument("original", type=click.Path())
-@click.argument("protected", type=click.Path())
-@click.option("--quasi", type=NAMES, default="", help="The columns to measure.")
-@click.option("--confidential", type=NAMES, default="", help="Columns nobody should learn: their l and t.")
+@click.argument("release", type=click.Path())
 @click.option("--convention", default="sound", show_default=True, help="sound, or thesis: as the GOMM thesis measures.")
-@click.option(
-    "--seed", type=int, default=0, show_default=True, help="Of the order in which an intruder learns columns."
-)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the order in which columns are learnt.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
-def command(
-    original: str,
-    protected: str,
-    quasi: tuple[str, ...],
-    confidential: tuple[str, ...],
-    convention: str,
-    seed: int,
-    as_json: bool,
-    **reading: Any,
-) -> None:
-    """Measure what PROTECTED lost against ORIGINAL and what risk is left: same records, same order."""
+def command(original: str, release: str, convention: str, seed: int, as_json: bool, **given: Any) -> None:
+    """Measure the information loss of RELEASE against ORIGINAL and the remaining risk: same records, same order.
+
+    Numbers have all measures. For labels the share of changed cells is shown.
+    """
     from shoal.assessment import assess
     from shoal.cli.tables import print_assessment
     from shoal.data.table import read
 
-    figures = assess(
-        read(original, quasi=quasi, confidential=confidential, **reading),
-        read(protected, **reading),
-        convention=convention,
-        seed=seed,
-    )
+    roles = take_roles(given)
+    figures = assess(read(original, **roles, **given), read(release, **given), convention=convention, seed=seed)
     if as_json:
         print_json(dict(figures))
     else:
         print_assessment(figures)
 
 
-for _option in reversed(csv_options):
-    command = _option(command)
+command = click.command()(with_options(command, (*role_options, order_option, *csv_options)))

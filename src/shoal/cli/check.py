@@ -7,27 +7,28 @@ from typing import Any
 
 import click
 
-from shoal.cli.options import NAMES, csv_options, print_json
+from shoal.cli.options import NAMES, csv_options, order_option, print_json, role_options, take_roles, with_options
 from shoal.errors import UsageError
 
 
-@click.command()
 @click.argument("original", type=click.Path(), required=False)
 @click.argument("release", type=click.Path(), required=False)
-@click.option("--quasi", type=NAMES, default="", help="Columns an intruder may know; these were protected.")
-@click.option("--identifiers", type=NAMES, default="", help="Columns that name somebody; they must be gone.")
-@click.option("--confidential", type=NAMES, default="", help="Columns nobody should learn: their l and t.")
-@click.option("--weight", default=None, help="A column of weights, honoured in the groups' means.")
-@click.option("-k", type=click.IntRange(min=1), default=None, help="The k that was promised.")
+@click.option("-k", type=click.IntRange(min=1), default=None, help="Promised k.")
 @click.option("--groups", default=None, help="Columns that keep k together: a,b;c,d or JSON (shoal group).")
-@click.option("-l", "l", default=None, help="The l that was promised: 3, entropy:3 or recursive:C:L.")
-@click.option("-t", "t", type=float, default=None, help="The t that was promised, 0 to 1.")
-@click.option("--distance", default="equal", show_default=True, help="Of t-closeness: equal or ordered.")
+@click.option("--within", type=NAMES, default="", help="Columns that no group crosses; unchanged.")
+@click.option("-l", "l", default=None, help="Promised l: 3, entropy:3 or recursive:C:L.")
+@click.option("-t", "t", type=float, default=None, help="Promised t, 0 to 1.")
+@click.option("--distance", default="equal", show_default=True, help="Distance of t-closeness: equal or ordered.")
 @click.option("--swapped", type=NAMES, default="", help="Columns whose values changed places (shoal mask).")
-@click.option("--policy", default="default", show_default=True, help="A policy's name, or FILE.toml.")
-@click.option("--previous", type=click.Path(), default=None, help="An earlier release of the same records.")
+@click.option("--policy", default="default", show_default=True, help="Policy: a name or FILE.toml.")
+@click.option("--previous", type=click.Path(), default=None, help="Earlier release of the same records.")
+@click.option("--first-release", is_flag=True, help="State that these records were never released before.")
+@click.option("--accept-k", type=click.IntRange(min=1), default=None, help="Smallest k you accept over known columns.")
+@click.option("--keep-order", is_flag=True, help="Accept the order of the rows although it discloses values.")
+@click.option("--round-weight", is_flag=True, help="The weights are means of classes.")
 @click.option("--shuffled", is_flag=True, help="The rows are in another order on purpose.")
-@click.option("--seed", type=int, default=None, help="The seed of the shuffle: rows can be compared again.")
+@click.option("--recipe", type=click.Path(), default=None, help="Internal recipe of the run: roles and row order.")
+@click.option("--seed", type=int, default=None, help="Seed of the shuffle, if one was typed.")
 @click.option("--missing", default="keep", show_default=True, help="Rows of ORIGINAL that miss a value: keep or drop.")
 @click.option("--list-policies", is_flag=True, help="List the policies with their justification, and end.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as one JSON object.")
@@ -37,25 +38,28 @@ def command(
     list_policies: bool,
     as_json: bool,
     groups: str | None,
+    recipe: str | None,
     **given: Any,
 ) -> None:
-    """Check RELEASE against the ORIGINAL that it was made from, before it goes out.
+    """Check RELEASE against the ORIGINAL that it was made from, before you hand it out.
 
-    Ends with 0 if nothing blocks the release and with 1 if something does. What the method promised blocks; everything
-    else warns, unless the policy makes it block.
+    The exit code is 0 if nothing blocks the release and 1 if something does. Broken guarantees block under every
+    policy; everything else warns, unless the policy makes it block.
     """
     if list_policies:
         _list(as_json)
         return
     if original is None or release is None:
-        raise UsageError("two files are needed: shoal check ORIGINAL RELEASE")
+        raise UsageError("Two files are needed: shoal check ORIGINAL RELEASE")
     from shoal.data.table import read
     from shoal.gate.check import check
 
     reading = {name: given.pop(name) for name in ("delimiter", "encoding", "decimal")}
-    roles = {name: given.pop(name) for name in ("quasi", "identifiers", "confidential", "weight")}
+    roles = take_roles(given)
     if given["l"] is not None:
         given["l"] = given["l"].split(":")
+    if recipe is not None:
+        _from_recipe(recipe, given, roles)
     table = read(original, **roles, **reading)
     found = check(table, release, column_groups=read_groups(groups) if groups else (), **given)
     if as_json:
@@ -64,6 +68,32 @@ def command(
         _print(found)
     if not found.passed:
         click.get_current_context().exit(1)
+
+
+def _from_recipe(path: str, given: dict[str, Any], roles: dict[str, Any]) -> None:
+    """What the internal recipe says of the run, where the command line does not: the row order, the roles and k."""
+    from shoal.data.roles import Roles
+    from shoal.protect.run import load_recipe
+
+    known = load_recipe(path)
+    if known.output is not None and known.output.shuffle and given["seed"] is None:
+        given["seed"] = known.secret if known.secret is not None else known.seed
+    stated = known.input.model_dump(
+        exclude={"file", "sha256", "delimiter", "encoding", "decimal", "roles"}, exclude_defaults=True
+    )
+    step = known.steps[-1].arguments
+    if "quasi" in step:
+        stated["quasi"] = tuple(step["quasi"])
+    if roles.get("roles") is None:
+        roles["roles"] = Roles(**stated)
+    if given["k"] is None and len(known.steps) == 1 and known.steps[0].do in ("microaggregate", "generalize"):
+        given["k"] = step.get("k")
+    given["within"] = given["within"] or tuple(step.get("within", ()))
+    if known.output is not None:
+        for name in ("keep_order", "first_release", "round_weight"):
+            given[name] = given[name] or getattr(known.output, name)
+        if given["accept_k"] is None:
+            given["accept_k"] = known.output.accept_k
 
 
 def read_groups(text: str) -> list[list[str]]:
@@ -88,29 +118,31 @@ def _list(as_json: bool) -> None:
 
     policies = [policy_named(name) for name in names()]
     if as_json:
-        told = ("name", "title", "justification", "order")
+        keys = ("name", "title", "justification", "order", "explicit", "sources")
         print_json(
-            {"policies": [{key: getattr(p, key) for key in told} | {"blocks": sorted(p.blocks)} for p in policies]}
+            {"policies": [{key: getattr(p, key) for key in keys} | {"blocks": sorted(p.blocks)} for p in policies]}
         )
         return
     for policy in policies:
         click.echo(f"{policy.name}: {policy.title}\n  {policy.justification}")
-        click.echo(f"  Also blocks: {', '.join(sorted(policy.blocks)) or 'nothing more than broken promises'}\n")
+        click.echo(f"  Also blocks: {', '.join(sorted(policy.blocks)) or 'nothing more than broken guarantees'}")
+        for threshold, source in policy.sources.items():
+            click.echo(f"  {threshold} = {getattr(policy.thresholds, threshold):g}: {source}")
+        click.echo()
 
 
 def _print(found: Any) -> None:
-    from shoal.cli.tables import print_table
+    from shoal.cli.tables import print_figures, print_table
 
     rows = [
-        [f.status.upper() if f.status != "ok" else "ok", f.check, f.finding + (f". To do: {f.todo}" if f.todo else ""),
+        [f.status.upper() if f.status in ("warn", "block") else f.status, f.check,
+         f.finding + (f". To do: {f.todo}" if f.todo else ""),
          "" if f.figure is None else f.figure, "" if f.threshold is None else f.threshold]
         for f in found
     ]  # fmt: skip
-    print_table(f"Release gate, policy {found.policy}", ["", "check", "finding", "figure", "threshold"], rows, left=3)
-    blocking, warned = len(found.blocking), len(found.warnings)
-    verdict = "Nothing blocks the release" if found.passed else f"The release is blocked by {blocking} findings"
-    click.echo(f"{verdict}; {warned} warnings.")
+    print_table(f"Release check, policy {found.policy}", ["", "check", "finding", "figure", "threshold"], rows, left=3)
+    print_figures(found.figures)
+    click.echo(found.verdict)
 
 
-for _option in reversed(csv_options):
-    command = _option(command)
+command = click.command()(with_options(command, (*role_options, order_option, *csv_options)))

@@ -11,28 +11,56 @@ import click
 from shoal.cli.options import print_json
 
 if TYPE_CHECKING:
+    from shoal.gate.findings import Findings
     from shoal.release import Release
+
+
+SAVING = ("shuffle", "keep_order", "policy", "previous", "first_release", "accept_k", "round_weight")
+WORST = 5  # findings on the screen; JSON has all
 
 
 class Delivery:
     """The output options of one command (`output_options`), taken out of its arguments."""
 
-    def __init__(self, given: dict[str, Any], *others: str | None) -> None:
-        """`others`: further files that the command is to write. What cannot be done is an error now."""
-        from shoal.data.files import check_place, check_target
+    def __init__(
+        self, given: dict[str, Any], written: Mapping[str, Any] | None = None, read: Mapping[str, Any] | None = None
+    ) -> None:
+        """`written`, `read`: further files of the command, by their options. What cannot be done is an error now."""
+        from shoal.data.files import check_distinct, check_place, check_target
 
         self.output: str | None = given.pop("output")
         self.report: str | None = given.pop("report")
         self.external: bool = given.pop("external")
+        self.external_report: str | None = given.pop("external_report")
         self.as_json: bool = given.pop("as_json")
         self._recipe: str | None = given.pop("save_recipe")
-        self._saving = {name: given.pop(name) for name in ("shuffle", "policy", "previous")}
+        self._saving = {name: given.pop(name) for name in SAVING}
+        if given.get("seed") is None:
+            given.pop("seed", None)
         self._check_options()
         if self.output is not None:
             check_target(self.output, given["file"])
-        for path in (self.report, *others):
+        others = dict(written or {})
+        for path in (self.report, self.external_report, *others.values()):
             if path is not None:
                 check_place(path, given["file"])
+        policy = self._saving["policy"]
+        check_distinct(
+            {
+                "-o": self.output,
+                "--report": self.report,
+                "--external-report": self.external_report,
+                "--save-recipe": self._recipe,
+                **others,
+            },
+            {
+                "FILE": given["file"],
+                "--previous": self._saving["previous"],
+                "--policy": policy if policy is not None and str(policy).endswith(".toml") else None,
+                "--roles": given.get("roles"),
+                **(read or {}),
+            },
+        )
 
     def write(
         self, release: Release, show: Callable[[Any], None], also: Mapping[str, Callable[[str], Any]] | None = None
@@ -41,8 +69,7 @@ class Delivery:
         stopped = release.facts.get("stopped")
         if stopped:
             click.echo("Stopped before its end; this is the best so far.", err=True)
-        if self.output is not None:
-            release.save(self.output, **self._saving)
+        deliver(release, self.output, self._saving, show, as_json=self.as_json)
         if self._recipe is not None and release.recipe is not None:
             if stopped:
                 click.echo("Warning: the recipe repeats the stopped run to its end.", err=True)
@@ -52,11 +79,12 @@ class Delivery:
             write(path)
         if self.report is not None:
             release.report(self.report, self.external)
+        if self.external_report is not None:
+            release.report(self.external_report, external=True)
         if self.as_json:
-            print_json(release.facts)
+            print_json({**release.facts, **checked_facts(release.findings, written=self.output is not None)})
             return
-        show(release)
-        for target in (self.output, *(also or ()), self.report):
+        for target in (self.output, *(also or ()), self.report, self.external_report):
             if target is not None:
                 click.echo(f"Written: {target}")
 
@@ -70,10 +98,77 @@ class Delivery:
             check_recipe_place(self._recipe)
         for name, value in self._saving.items():
             if value and self.output is None:
-                raise UsageError(f"--{name} is about the file that is written: name one with -o, or leave it out")
+                option = name.replace("_", "-")
+                raise UsageError(f"--{option} is about the file that is written: name one with -o, or leave it out")
+        if self._saving["shuffle"] and self._saving["keep_order"]:
+            raise UsageError("either --shuffle or --keep-order, not both")
+        if self._saving["previous"] is not None and self._saving["first_release"]:
+            raise UsageError("either --previous or --first-release, not both")
         check_policy(self._saving["policy"])
         check_previous(self._saving["previous"])
         check_external(self.external, self.report)
+
+
+def deliver(
+    release: Release, target: str | None, saving: Mapping[str, Any], show: Callable[[Any], None], *, as_json: bool
+) -> None:
+    """Save the release if a target is named, and show its figures; a refusal shows them too, then ends with 1."""
+    from shoal.errors import PromiseError
+
+    error: PromiseError | None = None
+    if target is not None:
+        try:
+            release.save(target, **saving)
+        except PromiseError as refused:
+            if refused.findings is None:
+                raise
+            error = refused
+    findings = release.findings if error is None else error.findings
+    if as_json and error is not None:
+        print_json({**release.facts, **checked_facts(findings, written=False)})
+    elif not as_json:
+        show(release)
+        print_findings(findings)
+        warn_of_losses(release)
+    if error is not None:
+        raise error
+    broken = [finding for finding in findings.blocking if target is None]
+    if broken:
+        from shoal.gate.saving import sentences
+
+        problem = " ".join(sentences(broken))
+        click.echo(f"Warning: This table could not be written as it is. {problem}", err=True)
+
+
+def warn_of_losses(release: Release) -> None:
+    """What an analyst must know of: a large loss, or values and totals that are far off."""
+    from shoal.losses import large_losses
+
+    for text in large_losses(
+        release.original, release.protected, release.changed, release.facts.get("information_loss")
+    ):
+        click.echo(f"Warning: {text}", err=True)
+
+
+def checked_facts(findings: Findings, *, written: bool) -> dict[str, Any]:
+    """What the release check adds to a command's JSON."""
+    facts = findings.facts()
+    kept: dict[str, Any] = {name: facts[name] for name in ("figures", "findings", "check_cpu_seconds") if name in facts}
+    return {**kept, "written": written}
+
+
+def print_findings(findings: Findings) -> None:
+    """The three figures, the worst findings and the verdict."""
+    from shoal.cli.tables import print_figures, print_table
+
+    print_figures(findings.figures)
+    worst = findings.worst(WORST)
+    if worst:
+        rows = [[f.status.upper(), f.check, f.finding] for f in worst]
+        grave = len(findings.blocking) + len(findings.warnings)
+        more = f" ({WORST} of {grave}; 'shoal check' and --json show all)" if grave > WORST else ""
+        print_table(f"Findings{more}", ["", "check", "finding"], rows, left=3)
+    click.echo(findings.verdict)
 
 
 def check_external(external: bool, report: str | None) -> None:

@@ -58,12 +58,15 @@ def command(
         _refuse_with_apply(click.get_current_context())
     elif k is None:
         raise UsageError("k is missing: give -k K, the least number of records in a class")
-    delivery = Delivery(given, mapping)
+    files = {f"--taxonomy {text}": text.partition("=")[2] for text in given["taxonomy"]}
+    delivery = Delivery(given, written={"--mapping": mapping}, read={"--apply": applied, **files})
     from shoal.protect.generalize import apply_mapping, generalize
 
+    order = given.pop("order")  # of this method: it may also be a rule for all columns
     table = read_table(given)
+    given["order"] = order
     if applied is not None:
-        release = apply_mapping(table, applied, seed=given["seed"])
+        release = apply_mapping(table, applied, **{name: given[name] for name in ("seed",) if name in given})
     else:
         with progress_bar("generalizing") as progress:
             release = generalize(table, k or 0, progress=progress, **_arguments(given))
@@ -79,7 +82,7 @@ def _refuse_with_apply(context: click.Context) -> None:
         given = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
         if given and (name == "mapping" or name not in own):
             option = next(p.opts[0] for p in context.command.params if p.name == name)
-            raise UsageError(f"{option} has no part in --apply: the mapping says all; leave it out")
+            raise UsageError(f"{option} cannot be used with --apply: the mapping decides. Remove {option}.")
 
 
 def _arguments(given: dict[str, Any]) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def command(
     from shoal.protect.grouping import group_attributes
 
     say_when_compiling()
-    delivery = Delivery(given)
+    delivery = Delivery(given, read={"--groups": None if groups_file is None else groups_file.partition("#")[0]})
     groups = None if groups_file is None else read_groups(groups_file)
     table = read_table(given)
     with progress_bar("column groups") as progress:

@@ -94,7 +94,7 @@ def command(swap_file: str | None, **given: Any) -> None:
             raise UsageError(f"--{name} has no meaning for masking: leave it out; --influential names the columns used")
     own = {name: given.pop(name) for name in OWN}
     options = {name: value for name, value in own.items() if value is not None}
-    delivery = Delivery(given, swap_file)
+    delivery = Delivery(given, written={"--swaps": swap_file})
     given["vital"] = _group(given["vital"], "--vital")
     given["second"] = None if given["second"] is None else _group(given["second"], "--second")
     given["weights"] = _weights(given["weights"])

@@ -9,6 +9,9 @@ import click
 
 from shoal.cli.delivery import Delivery
 from shoal.cli.options import (
+    BY_COLUMN,
+    NAMES,
+    WEIGHTED,
     input_options,
     output_options,
     progress_bar,
@@ -16,6 +19,7 @@ from shoal.cli.options import (
     say_when_compiling,
 )
 
+PATH_ORDERS = ["tour", "nearest", "mdav"]
 # Options that belong to some methods only: a method that does not have one refuses it.
 METHOD_OPTIONS = (
     click.Option(
@@ -39,7 +43,7 @@ METHOD_OPTIONS = (
     click.Option(["--resume"], is_flag=True, default=None, help="Go on from the checkpoint."),
     click.Option(["--gamma"], type=str, help="vmdav: how readily groups grow, a number or auto."),
     click.Option(["--split/--no-split"], default=None, help="mst: split trees of 2k records or more."),
-    click.Option(["--order"], type=click.Choice(["tour", "nearest", "mdav"]), help="path: the order that is cut."),
+    click.Option(["--path-order"], type=click.Choice(PATH_ORDERS), help="path: the order of the records that is cut."),
     click.Option(["--population"], type=int, help="genetic, hybrid: the number of chromosomes."),
     click.Option(["--generations"], type=int, help="genetic, hybrid: how many; by the number of records if not given."),
     click.Option(["--mutation-rate"], type=float, help="genetic, hybrid: the share of genes that change."),
@@ -59,7 +63,10 @@ METHOD_OPTIONS = (
 @click.command()
 @input_options
 @click.option("-k", type=int, required=True, help="The least number of records in a group.")
-@click.option("--method", default="auto", show_default=True, help="How the groups are found.")
+@click.option("--within", type=NAMES, default="", help="Columns that no group crosses; they stay unchanged.")
+@click.option("--order", multiple=True, help="Values of an ordinal column, lowest first: size=s,m,l.")
+@click.option("--importance", type=WEIGHTED, default="", help="Weight of columns in the distance: age=2,sex=0.5.")
+@click.option("--method", default="auto", show_default=True, help="Method that finds the groups.")
 @click.option("--aggregate", default="mean", show_default=True, help="What a group is replaced by: mean or median.")
 @click.option("--round", is_flag=True, help="Keep integer columns integers.")
 @click.option("--scaling", default="standard", show_default=True, help="Before distances: standard, minmax or none.")
@@ -70,9 +77,10 @@ METHOD_OPTIONS = (
 @click.option("--threads", type=click.IntRange(min=1), default=None, help="At most this many; all cores by default.")
 @output_options
 def command(**given: Any) -> None:
-    """Put the records of FILE into groups of at least k and replace each by its group's mean.
+    """Put the records of FILE into groups of at least k and replace their values by the group's.
 
-    Every record then looks like at least k - 1 others in the columns named by --quasi.
+    Numbers get the group's mean, ordinal columns its median, nominal columns its most frequent value. Without --quasi,
+    every column without a role is protected. Every record then shares its protected columns with at least k - 1 others.
     """
     from shoal.partition.methods import method
 
@@ -80,7 +88,13 @@ def command(**given: Any) -> None:
     own = {name: given.pop(name) for name in (option.name or "" for option in METHOD_OPTIONS)}
     options = {name: value for name, value in own.items() if value is not None}
     method(given["method"]).check_options(options)
-    delivery = Delivery(given)
+    delivery = Delivery(given, written={"--checkpoint": options.get("checkpoint")})
+    bare = [text for text in given["order"] if text in PATH_ORDERS]  # the former way to name the order of a path
+    given["order"] = [BY_COLUMN.convert(text, None, None) for text in given["order"] if text not in PATH_ORDERS]
+    if bare:
+        options["path_order"] = bare[-1]
+        method(given["method"]).check_options(options)
+    given["importance"] = dict(given["importance"]) or None
     from shoal.protect.microaggregation import microaggregate
 
     table = read_table(given)

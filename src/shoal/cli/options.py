@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -36,64 +36,136 @@ class Names(click.ParamType):  # type: ignore[type-arg]
 NAMES = Names()
 
 
-def input_options(command: F) -> F:
-    """The file and the roles of its columns."""
-    for option in reversed(
-        (
-            click.argument("file", type=click.Path()),
-            click.option("--quasi", type=NAMES, default="", help="Columns an intruder may know; these are protected."),
-            click.option("--identifiers", type=NAMES, default="", help="Columns that name somebody; they are dropped."),
-            click.option("--confidential", type=NAMES, default="", help="Columns nobody should learn."),
-            click.option("--weight", default=None, help="A column of weights, honoured in centroids and losses."),
-            *csv_options,
-        )
-    ):
+class ByColumn(click.ParamType):  # type: ignore[type-arg]
+    """COLUMN=a,b,…: a column and a list of names."""
+
+    name = "column=a,b,…"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Any]:
+        if not isinstance(value, str):
+            return (value[0], tuple(value[1]))
+        column, sign, values = value.partition("=")
+        if not sign or not column.strip() or not values.strip():
+            self.fail(f"{value!r} must be a column and its values, as in education=primary,secondary", param, ctx)
+        return column.strip(), NAMES.convert(values, param, ctx)
+
+
+class Weighted(click.ParamType):  # type: ignore[type-arg]
+    """COLUMN=NUMBER,…: columns with a number each."""
+
+    name = "column=x,…"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
+        if not isinstance(value, str):
+            return tuple(value)
+        pairs = []
+        for part in NAMES.convert(value, param, ctx) if value else ():
+            name, _, number = part.partition("=")
+            try:
+                pairs.append((name.strip(), float(number)))
+            except ValueError:
+                self.fail(f"{part!r} must be a column and a number, as in age=2", param, ctx)
+        return tuple(pairs)
+
+
+BY_COLUMN, WEIGHTED = ByColumn(), Weighted()
+ROLE_LISTS = ("identifiers", "quasi", "confidential", "drop", "as_is", "nominal", "numeric", "accept_derived")
+ROLE_NAMES = (*ROLE_LISTS, "weight", "unit", "no_unit", "no_confidential", "derived", "order", "roles")
+
+role_options = (
+    click.option("--roles", type=click.Path(), default=None, help="Roles file (TOML), as 'shoal look' drafts it."),
+    click.option("--identifiers", type=NAMES, default="", help="Columns that name a person; they are removed."),
+    click.option("--quasi", type=NAMES, default="", help="Columns an intruder may know; they are protected."),
+    click.option("--confidential", type=NAMES, default="", help="Columns nobody may learn; released unchanged."),
+    click.option("--no-confidential", is_flag=True, help="State that no column is confidential."),
+    click.option("--weight", default=None, help="Column of survey weights, used in means and losses."),
+    click.option("--unit", default=None, help="Column that marks the rows of one person or household; removed."),
+    click.option("--no-unit", is_flag=True, help="State that every row is another person."),
+    click.option("--drop", type=NAMES, default="", help="Columns left out of the release."),
+    click.option("--as-is", type=NAMES, default="", help="Columns released unchanged: no intruder knows them."),
+    click.option("--derived", type=BY_COLUMN, multiple=True, help="Column that follows from others: tax=income."),
+    click.option("--accept-derived", type=NAMES, default="", help="Columns that may give a protected value away."),
+    click.option("--nominal", type=NAMES, default="", help="Columns whose numbers are codes, not quantities."),
+    click.option("--numeric", type=NAMES, default="", help="Columns whose few whole numbers are quantities."),
+)
+order_option = click.option(
+    "--order", type=BY_COLUMN, multiple=True, help="Values of an ordinal column, lowest first: size=s,m,l."
+)
+
+
+def with_options(command: F, options: Iterable[Callable[[F], F]]) -> F:
+    """The command with these options, in this order."""
+    for option in reversed(list(options)):
         command = option(command)
     return command
 
 
+def input_options(command: F) -> F:
+    """The file and the roles of its columns."""
+    return with_options(command, (click.argument("file", type=click.Path()), *role_options, *csv_options))
+
+
 external_option = click.option(
-    "--external", is_flag=True, help="A page for the outside: nothing in it that could tell a record."
+    "--external", is_flag=True, help="Write the report for the outside: it holds nothing about single records."
 )
 csv_options = (
-    click.option("--delimiter", default=None, help="Of a CSV file; found out if not given."),
-    click.option("--encoding", default=None, help="Of a CSV file; found out if not given."),
-    click.option("--decimal", type=click.Choice([".", ","]), default=None, help="Decimal sign of a CSV file."),
+    click.option("--delimiter", default=None, help="Column delimiter of a text file. [default: detected]"),
+    click.option("--encoding", default=None, help="Encoding of a text file. [default: detected]"),
+    click.option("--decimal", type=click.Choice([".", ","]), default=None, help="Decimal sign of a text file."),
+)
+release_options = (
+    click.option("--policy", default=None, help="Write only what passes this policy: a name or FILE.toml."),
+    click.option("--previous", type=click.Path(), default=None, help="Earlier release of the same records."),
+    click.option("--first-release", is_flag=True, help="State that these records were never released before."),
+    click.option("--shuffle", is_flag=True, help="Write the rows in a random order."),
+    click.option("--keep-order", is_flag=True, help="Keep the order of the rows although it discloses values."),
+    click.option(
+        "--accept-k", type=click.IntRange(min=1), default=None, help="Smallest k you accept over known columns."
+    ),
+    click.option("--round-weight", is_flag=True, help="Give each record the mean weight of its class."),
 )
 
 
 def output_options(command: F) -> F:
-    """Where the protected table, the figures and the page go."""
-    for option in reversed(
+    """Where the release, the figures and the report are written."""
+    return with_options(
+        command,
         (
-            click.option("-o", "--output", type=click.Path(), default=None, help="Write the protected table here."),
-            click.option("--report", type=click.Path(), default=None, help="Write an HTML page on loss and risk here."),
+            click.option("-o", "--output", type=click.Path(), default=None, help="Write the release here."),
+            click.option("--report", type=click.Path(), default=None, help="Write an HTML report here."),
             click.option("--save-recipe", type=click.Path(), default=None, help="Write the run as a TOML file here."),
-            click.option(
-                "--shuffle", is_flag=True, help="Write the rows in an order drawn from the seed: keep it secret."
-            ),
-            click.option("--policy", default=None, help="Write only what passes: a policy's name or FILE.toml."),
-            click.option(
-                "--previous",
-                type=click.Path(),
-                default=None,
-                help="An earlier release of the same records: groups that both show are looked at.",
-            ),
+            *release_options,
             external_option,
-            click.option("--seed", type=int, default=0, show_default=True, help="The same seed, the same answer."),
+            click.option("--external-report", type=click.Path(), default=None, help="Write a second, external report."),
+            click.option(
+                "--seed", type=int, default=None, help="Seed of the search. [default: 0, and a secret for what hides]"
+            ),
             click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object."),
-        )
-    ):
-        command = option(command)
-    return command
+        ),
+    )
+
+
+def take_roles(given: dict[str, Any]) -> dict[str, Any]:
+    """The role options as arguments of `shoal.read`, taken out of a command's arguments."""
+    roles = {name: given.pop(name) for name in ROLE_NAMES if name in given}
+    if roles.pop("no_unit", False):
+        if roles.get("unit"):
+            from shoal.errors import UsageError
+
+            raise UsageError("either --unit or --no-unit, not both")
+        roles["unit"] = False
+    for name in ("derived", "order"):
+        if name in roles:
+            roles[name] = dict(roles[name])
+    return roles
 
 
 def read_table(given: dict[str, Any]) -> Table:
-    """The table of the input options, taken out of a command's arguments."""
+    """The table of the input options, taken out of a command's arguments; its `order` must be by column."""
     from shoal.data.table import read
 
-    names = ("identifiers", "quasi", "confidential", "weight", "delimiter", "encoding", "decimal")
-    return read(given.pop("file"), **{name: given.pop(name) for name in names})
+    text = {name: given.pop(name) for name in ("delimiter", "encoding", "decimal")}
+    return read(given.pop("file"), **take_roles(given), **text)
 
 
 def print_json(facts: dict[str, Any]) -> None:

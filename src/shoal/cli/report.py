@@ -7,50 +7,54 @@ from typing import Any
 
 import click
 
-from shoal.cli.options import NAMES, csv_options, external_option, say_when_compiling
+from shoal.cli.options import (
+    csv_options,
+    external_option,
+    order_option,
+    role_options,
+    say_when_compiling,
+    take_roles,
+    with_options,
+)
 
 
-@click.command()
 @click.argument("original", type=click.Path())
 @click.argument("release", type=click.Path())
-@click.option("--quasi", type=NAMES, default="", help="The columns to compare.")
-@click.option("--identifiers", type=NAMES, default="", help="Columns of ORIGINAL that name somebody.")
-@click.option(
-    "--confidential", type=NAMES, default="", help="Columns nobody should learn: how alike classes are in them."
-)
-@click.option("--weight", default=None, help="A column of weights, honoured in means and deviations.")
-@click.option("-o", "--output", type=click.Path(), required=True, help="Write the HTML page here.")
+@click.option("-o", "--output", type=click.Path(), required=True, help="Write the HTML report here.")
 @click.option("--shuffled", is_flag=True, help="The rows of RELEASE are in another order on purpose.")
-@click.option("--seed", type=int, default=None, help="The seed of the shuffle: rows can be compared again.")
+@click.option("--seed", type=int, default=None, help="Seed of the shuffle, if one was typed: rows can be compared.")
+@click.option("--recipe", type=click.Path(), default=None, help="Internal recipe of the run: rows can be compared.")
 @external_option
 def command(
     original: str,
     release: str,
-    quasi: tuple[str, ...],
-    identifiers: tuple[str, ...],
-    confidential: tuple[str, ...],
-    weight: str | None,
     output: str,
     external: bool,
     shuffled: bool,
     seed: int | None,
-    **reading: Any,
+    recipe: str | None,
+    **given: Any,
 ) -> None:
-    """Write a page on RELEASE against ORIGINAL: what came in, what was lost, what risk is left.
+    """Write a report on RELEASE and ORIGINAL: the input, the information loss and the remaining risk.
 
-    The same records in the same order, unless --shuffled or --seed says otherwise. Nothing is told of how the release
-    was made.
+    Both hold the same records in the same order, unless --shuffled, --recipe or --seed says otherwise. The report does
+    not describe how the release was made.
     """
     from shoal.data.files import check_place
     from shoal.data.table import read
+    from shoal.protect.run import load_recipe
     from shoal.report.release import report_files
 
     say_when_compiling()
     check_place(output, original, release)
-    before = read(original, quasi=quasi, identifiers=identifiers, confidential=confidential, weight=weight, **reading)
-    report_files(before, read(release, **reading), Path(output), external=external, shuffled=shuffled, seed=seed)
+    roles = take_roles(given)
+    key: int | str | None = seed
+    if recipe is not None and key is None:
+        known = load_recipe(recipe)
+        key = known.secret if known.secret is not None else known.seed
+    before = read(original, **roles, **given)
+    report_files(before, read(release, **given), Path(output), external=external, shuffled=shuffled, seed=key)
     click.echo(f"Written: {output}")
 
 
-for _option in reversed(csv_options):
-    command = _option(command)
+command = click.command()(with_options(command, (*role_options, order_option, *csv_options)))

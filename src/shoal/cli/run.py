@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shoal.cli.delivery import check_external, check_previous
+from shoal.cli.delivery import check_external, check_previous, checked_facts, deliver
 from shoal.cli.options import (
     external_option,
     print_json,
     progress_bar,
     say_when_compiling,
 )
+from shoal.errors import PromiseError
 
 if TYPE_CHECKING:
     from shoal.recipe import Recipe
     from shoal.release import Release
 
+IDENTICAL = "The output is identical to the recipe's."
+DIFFERENT = "The output differs from the one recorded in the recipe."
 # What prints a step's release: the module and its function.
 SHOWN_BY = {
     "microaggregate": ("tables", "print_release"),
@@ -77,17 +80,21 @@ def command(
     facts: dict[str, Any] = dict(release.facts)
     if facts.get("stopped"):
         click.echo("Stopped before its end; this is the best so far.", err=True)
+    saving = asked.output.saving if asked.output else {}
+    try:
+        deliver(release, target, saving, lambda made: show(made, [s.do for s in asked.steps]), as_json=as_json)
+    except PromiseError as error:
+        hint = "In a recipe, roles stand under [input], and accept_k, shuffle, keep_order and the like under [output]."
+        raise PromiseError(f"{error} {hint}") from None
     if target is not None:
-        release.save(target, **(asked.output.saving if asked.output else {}))
         facts |= _written(asked, target)
     if report is not None:
         release.report(report, external)
     if as_json:
-        print_json(facts)
+        print_json({**facts, **checked_facts(release.findings, written=target is not None)})
         return
-    show(release, [step.do for step in asked.steps])
     if facts.get("identical") is not None:
-        click.echo("The output is the recipe's, to the bit." if facts["identical"] else "The output is another one.")
+        click.echo(IDENTICAL if facts["identical"] else DIFFERENT)
     for path in (target, report):
         if path is not None:
             click.echo(f"Written: {path}")

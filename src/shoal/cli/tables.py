@@ -9,10 +9,13 @@ from rich import box
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as Grid
+from rich.text import Text
 
+from shoal.errors import printable
 from shoal.report.figures import figure
 
 if TYPE_CHECKING:
+    from shoal.gate.figures import Figures
     from shoal.measure.assessment import Assessment
     from shoal.release import Release
 
@@ -30,7 +33,8 @@ def print_table(title: str, headers: Sequence[str], rows: Sequence[Sequence[Any]
     console = Console()
     if not console.is_terminal:
         console = Console(width=PIPE)
-    cells = [[figure(cell) for cell in row] for row in rows]
+    title, headers = printable(title), [printable(head) for head in headers]
+    cells = [[printable(figure(cell)) for cell in row] for row in rows]
     for narrow in (False, True):
         widths = _widths(headers, cells, left, console.width, narrow)
         if widths is not None:
@@ -48,7 +52,7 @@ def _grid(
     title: str, headers: Sequence[str], cells: Sequence[Sequence[str]], left: int, widths: Sequence[int] | None
 ) -> Grid:
     grid = Grid(
-        title=title,
+        title=Text(title),
         title_justify="left",
         title_style="bold",
         box=box.SIMPLE_HEAD,
@@ -58,9 +62,9 @@ def _grid(
     for j, header in enumerate(headers):
         text = j < left or any(cell_len(row[j]) > LONG for row in cells)
         width = None if widths is None else widths[j]
-        grid.add_column(header, justify="left" if text else "right", overflow="fold", width=width)
+        grid.add_column(Text(header), justify="left" if text else "right", overflow="fold", width=width)
     for row in cells:
-        grid.add_row(*row)
+        grid.add_row(*map(Text, row))
     return grid
 
 
@@ -116,6 +120,10 @@ def print_release(release: Release) -> None:
         ["largest group", facts["largest_group"]],
         ["information loss", f"{facts['information_loss']:.4f} %"],
     ]
+    if facts.get("columns"):
+        rows.insert(1, ["protected columns", ", ".join(facts["columns"])])
+    if facts.get("notice"):
+        rows.append(["note", facts["notice"]])
     if facts.get("lower_bound") is not None:
         said = "proved optimal" if facts.get("proved") else f"gap {facts['gap']:.2f} %"
         rows.append(["no groups lose less than", f"{facts['lower_bound']:.4f} % ({said})"])
@@ -123,10 +131,37 @@ def print_release(release: Release) -> None:
     if "stages" in facts:
         stages = [[s["name"], s["loss_before"], s["loss_after"], s["cpu_seconds"]] for s in facts["stages"]]
         print_table("What was run", ["stage", "loss before, %", "loss after, %", "CPU s"], stages)
-    headers = ["column", "mean before", "mean after", "deviation before", "deviation after"]
     keys = ["column", "mean_before", "mean_after", "deviation_before", "deviation_after"]
-    print_table("What changed", headers, [[row[key] for key in keys] for row in release.column_changes()])
-    print_assessment(release.assessment)
+    changes = [[row[key] for key in keys] for row in release.column_changes()]
+    if changes:
+        heads = ["column", "mean before", "mean after", "std. dev. before", "std. dev. after"]
+        print_table("Numbers", heads, changes)
+    labels = {name: about for name, about in facts.get("per_column", {}).items() if "changed" in about}
+    if labels:
+        rows = [[name, about["kind"], f"{100 * about['changed']:.1f} %"] for name, about in labels.items()]
+        print_table("Labels", ["column", "kind", "cells changed"], rows, left=2)
+
+
+def print_figures(figures: Figures | None) -> None:
+    """The three figures, each with what it is about."""
+    if figures is None:
+        return
+    from shoal.gate.findings import percent
+
+    rows = []
+    for part, meaning in (
+        (figures.protected, "protected columns"),
+        (figures.known, "protected columns and those without a role (decides)"),
+        (figures.released, "every released column (if confidential values were known)"),
+    ):
+        linked = "not measured" if part.linked is None else percent(part.linked, 1)
+        if part.linked_se is not None:
+            linked += f" ± {percent(part.linked_se, 1)}"
+        shown = [part.k, part.uniques, linked] if part.columns else ["–", "–", "–"]
+        rows.append([meaning, len(part.columns), *shown])
+    unit = " (k counts persons or households)" if figures.unit else ""
+    heads = ["an intruder who knows the", "columns", "k", "unique records", "people found"]
+    print_table(f"What an intruder finds{unit}", heads, rows)
 
 
 def print_assessment(assessment: Assessment) -> None:

@@ -13,6 +13,7 @@ import gzip
 import io
 import itertools
 import warnings
+from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ from shoal.data.frames import check_unique
 from shoal.data.source import Dialect, FileSource
 from shoal.errors import InputError, ShoalWarning, UsageError
 
+ISO_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 DELIMITERS = (",", ";", "\t", "|")
 _GROUPED = f"^{NUMBERS[',']}$"
 _CHUNK = 1 << 24
@@ -55,12 +57,14 @@ def read(path: Path, *, delimiter: str | None, encoding: str | None, decimal: st
     )
 
 
-def write(frame: pl.DataFrame, path: Path, name: str, source: FileSource | None) -> None:
-    """Write a frame as text, in the way of the file it came from if that was text too."""
+def write(
+    frame: pl.DataFrame, path: Path, name: str, source: FileSource | None, protected: Collection[str] = ()
+) -> None:
+    """Write a frame as text, in the way of the file it came from if that was text too; protected columns anew."""
     dialect = _dialect(name.lower(), source)
     columns = []
     for column in frame.get_columns():
-        if source is not None and column.name in source.cells and source.format == "csv" and source.untouched(column):
+        if column.name not in protected and source is not None and source.has_text(column):
             column = source.cells[column.name]
         elif column.dtype.is_float() and dialect.decimal == ",":
             column = column.cast(pl.String).str.replace(".", ",", literal=True)
@@ -304,7 +308,7 @@ def _column(text: pl.Series, decimal: str) -> _Typed:
         clean, markers = _without_markers(clean)
         values = _cast(clean)
     if values is None or values.null_count() == values.len():
-        return _Typed(text)
+        return _Typed(_dates(text))
     if values.dtype == pl.Int64 and bool(values.cast(pl.String).eq_missing(text).all()):
         return _Typed(values)
     if clean.str.contains(r"^\s*[+-]?0[0-9]").any():
@@ -312,6 +316,14 @@ def _column(text: pl.Series, decimal: str) -> _Typed:
     if values.dtype == pl.Float64 and clean.str.contains(r"^\s*[+-]?[0-9]+\s*$").all():
         return _Typed(text)  # whole numbers too long for 64 bits: a code
     return _Typed(values, True, markers)
+
+
+def _dates(text: pl.Series) -> pl.Series:
+    """Dates in ISO form, which is also how they are written, as dates; other text as it is."""
+    if text.null_count() == text.len() or not bool(text.str.contains(ISO_DATE).fill_null(True).all()):
+        return text
+    dates = text.str.to_date("%Y-%m-%d", strict=False)
+    return dates if dates.null_count() == text.null_count() else text
 
 
 def _cast(text: pl.Series) -> pl.Series | None:

@@ -15,7 +15,7 @@ import re
 import stat
 import uuid
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ import polars as pl
 from shoal.data import delimited, labelled
 from shoal.data.frames import wrap
 from shoal.data.source import FileSource
-from shoal.errors import InputError, ShoalWarning, UsageError
+from shoal.errors import InputError, ShoalWarning, UsageError, WriteError
 
 
 @dataclass(frozen=True)
@@ -91,10 +91,13 @@ def write_file(
     path: str | os.PathLike[str],
     source: FileSource | None = None,
     *,
+    protected: Collection[str] = (),
     check: Callable[[Path], None] | None = None,
 ) -> None:
     """Write a frame of any kind; columns that `source` knows and that are unchanged are written as they were read.
 
+    protected: columns that are written in one canonical form even where their values did not change, since the text
+    that came in ('1.0', '1.00', '+1') would distinguish records with equal values.
     check: called with the written file before it is put in place; if it raises, nothing is left behind.
     """
     path = Path(path)
@@ -109,9 +112,9 @@ def write_file(
             )
     with atomically(path) as temporary:
         if form.family == "text":
-            delimited.write(table, temporary, path.name, source)
+            delimited.write(table, temporary, path.name, source, protected)
         elif form.family == "labelled":
-            labelled.write(table, temporary, path, form.name, source)
+            labelled.write(table, temporary, path, form.name, source, protected)
         elif form.name == "parquet":
             table.write_parquet(temporary)
         else:
@@ -155,6 +158,27 @@ def check_place(path: str | os.PathLike[str], *inputs: str | os.PathLike[str]) -
     return path
 
 
+def check_distinct(
+    written: Mapping[str, str | os.PathLike[str] | None], read: Mapping[str, str | os.PathLike[str] | None]
+) -> None:
+    """An error now, before any work, if a file that is to be written is also read, or is named twice.
+
+    The keys say what each path is for. Links are resolved: two names of one file are one file.
+    """
+    known: list[tuple[str, Path]] = [(name, Path(path)) for name, path in read.items() if path is not None]
+    for name, path in ((name, Path(path)) for name, path in written.items() if path is not None):
+        for other, earlier in known:
+            if _same_file(path, earlier):
+                raise UsageError(f"{name} and {other} are the same file, {path}: name two files.")
+        known.append((name, path))
+
+
+def _same_file(one: Path, two: Path) -> bool:
+    if one.exists() and two.exists():
+        return os.path.samefile(one, two)
+    return os.path.realpath(one.expanduser()) == os.path.realpath(two.expanduser())
+
+
 @contextlib.contextmanager
 def atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary file beside the target that takes its place when the block ends well, and vanishes otherwise."""
@@ -170,6 +194,11 @@ def atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
             with open(temporary, "rb") as written:
                 os.fsync(written.fileno())
             os.replace(temporary, target)
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            if error.errno is None or error.filename not in (None, str(temporary), str(target)):
+                raise  # another file's error
+            raise WriteError(f"Cannot write {path}: {error.strerror}.") from error
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
@@ -210,11 +239,13 @@ def _check_readable(path: Path) -> None:
 def _read_columns(path: Path, form: Format) -> pl.DataFrame:
     try:
         if form.name == "parquet":
-            return pl.read_parquet(path, hive_partitioning=False)
-        try:
-            return pl.read_ipc(path)
-        except pl.exceptions.ComputeError:
-            return pl.read_ipc_stream(path)  # the same ending is used for both of Arrow's layouts
+            return pl.read_parquet(path, hive_partitioning=False, glob=False)
+        with open(path, "rb") as file:  # not by its name, which polars would take for a pattern
+            try:
+                return pl.read_ipc(file)
+            except pl.exceptions.ComputeError:
+                file.seek(0)
+                return pl.read_ipc_stream(file)  # the same ending is used for both of Arrow's layouts
     except (pl.exceptions.PolarsError, OSError) as error:
         first = str(error).strip().splitlines()[0]
         raise InputError(f"the file {path} cannot be read as {form.name}: {first}") from error

@@ -116,6 +116,11 @@ def _check_names(frame: Any) -> None:
     for name in given:
         if not isinstance(name, str):
             raise InputError(f"names of columns must be text, not {name!r}; frame.columns.astype(str) makes them so")
+        if name.startswith("^") and name.endswith("$"):  # polars takes such a name for a regular expression
+            raise InputError(
+                f"The column name {name!r} begins with ^ and ends with $, which other programs take for a pattern that "
+                "matches other columns. Rename the column."
+            )
 
 
 def check_unique(names: list[Any]) -> None:

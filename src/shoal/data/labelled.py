@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +48,19 @@ def read(path: Path, form: str, encoding: str | None) -> FileSource:
     return FileSource(path, form, frame, cells=letters, labels=_labels(meta))
 
 
-def write(frame: pl.DataFrame, path: Path, target: Path, form: str, source: FileSource | None) -> None:
-    """Write the values and, where the format has a place for them, the labels and codes of the source."""
-    changed = _changed(frame, source)
+def write(
+    frame: pl.DataFrame,
+    path: Path,
+    target: Path,
+    form: str,
+    source: FileSource | None,
+    protected: Collection[str] = (),
+) -> None:
+    """Write the values and, where the format has a place for them, the labels and codes of the source.
+
+    protected: columns that count as changed even where their values did not change.
+    """
+    changed = _changed(frame, source) | (set(protected) & set(frame.columns) if source is not None else set())
     labels = _kept(frame, source, changed, form)
     options: dict[str, Any] = {"column_labels": dict(labels.columns)}
     if labels.file_label:

@@ -75,6 +75,10 @@ class FileSource:
             return False
         return bool(original.eq_missing(column).all())
 
+    def has_text(self, column: pl.Series) -> bool:
+        """Whether the text of an unchanged column's cells is known."""
+        return column.name in self.cells and self.format == "csv" and self.untouched(column)
+
     def take(self, rows: Bools | NDArray[np.int64]) -> FileSource:
         """The same source with only the rows where `rows` is true, or with the rows that it lists."""
         chosen = np.flatnonzero(rows) if rows.dtype == bool else rows

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from shoal.data.cells import Bools, Cells, Floats, cells
 from shoal.data.frames import kind, replaced, same, wrap
 from shoal.data.roles import Roles, names
+from shoal.data.roles_file import read_roles
 from shoal.data.source import FileSource
 from shoal.errors import InputError, ShoalWarning, UsageError, check_choice, unknown
 
@@ -33,22 +34,58 @@ def read(
     quasi: str | Iterable[str] = (),
     confidential: str | Iterable[str] = (),
     weight: str | None = None,
+    unit: str | bool | None = None,
+    drop: str | Iterable[str] = (),
+    as_is: str | Iterable[str] | Mapping[str, str] = (),
+    derived: Mapping[str, str | Iterable[str]] | None = None,
+    no_confidential: bool = False,
+    reasons: Mapping[str, str] | None = None,
+    order: Mapping[str, Iterable[str]] | None = None,
+    nominal: str | Iterable[str] = (),
+    numeric: str | Iterable[str] = (),
+    accept_derived: str | Iterable[str] = (),
+    roles: str | os.PathLike[str] | Roles | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
     decimal: str | None = None,
 ) -> Table:
-    """A table from a file or a frame; `delimiter`, `encoding` and `decimal` of a text file are found if not given."""
-    roles = Roles(names(identifiers, "identifiers"), names(quasi, "quasi"), names(confidential, "confidential"), weight)
+    """A table from a file or a frame, with the roles of its columns (see `Roles`).
+
+    roles: a roles file, or Roles; roles that are given by name win over it. as_is may map columns to their reasons.
+    delimiter, encoding, decimal: of a text file; detected by default.
+    """
+    if isinstance(as_is, Mapping):
+        reasons = {**as_is, **(reasons or {})}
+    given = Roles(
+        identifiers=names(identifiers, "identifiers"),
+        quasi=names(quasi, "quasi"),
+        confidential=names(confidential, "confidential"),
+        weight=weight,
+        unit=unit,
+        drop=names(drop, "drop"),
+        as_is=names(as_is, "as_is"),
+        derived={column: names(sources, "derived") for column, sources in (derived or {}).items()},
+        no_confidential=no_confidential,
+        reasons=reasons or {},
+        order={column: names(values, "order") for column, values in (order or {}).items()},
+        nominal=names(nominal, "nominal"),
+        numeric=names(numeric, "numeric"),
+        accept_derived=names(accept_derived, "accept_derived"),
+    )
+    source: FileSource | None = None
     if isinstance(data, (str, os.PathLike)):
         from shoal.data.files import read_file
 
-        frame, source = read_file(data, delimiter=delimiter, encoding=encoding, decimal=decimal)
-        return Table(frame, roles, source)
-    given = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal}
-    for option, value in given.items():
-        if value is not None:
-            raise UsageError(f"{option}={value!r} is for text files, and the data are a frame already: leave it out")
-    return Table(data, roles)
+        data, source = read_file(data, delimiter=delimiter, encoding=encoding, decimal=decimal)
+    else:
+        for option, value in {"delimiter": delimiter, "encoding": encoding, "decimal": decimal}.items():
+            if value is not None:
+                raise UsageError(f"{option}={value!r} is for text files, and the data are a frame: leave it out")
+    if roles is not None:
+        columns = wrap(data).columns
+        filed = roles if isinstance(roles, Roles) else read_roles(roles)
+        given = given.resolve(columns).over(filed.resolve(columns))
+    return Table(data, given, source)
 
 
 class Column(NamedTuple):
@@ -73,7 +110,7 @@ class Table:
         numbering: NDArray[np.int64] | None = None,
     ) -> None:
         self._data = wrap(frame)
-        self.roles = (roles or Roles()).check(self._data.columns)
+        self.roles = (roles or Roles()).resolve(self._data.columns)
         self.source = source
         self._numbering = numbering  # the rows' numbers in the original, once some have been dropped
 
@@ -138,17 +175,38 @@ class Table:
 
     # -- which columns ---------------------------------------------------------------------------
 
-    def quasi_columns(self) -> tuple[str, ...]:
-        """The quasi-identifiers: those named, or all columns without a role if all of them are numbers."""
+    def quasi_columns(self, *, to_protect: bool = False, numbers_only: bool = False) -> tuple[str, ...]:
+        """The quasi-identifiers: those named, or else every column without a role.
+
+        to_protect: a column without a role that looks like an identifier is an error, since no protection hides it.
+        numbers_only: for a method that needs numbers, text among the columns without a role is an error.
+        """
         if self.roles.quasi:
             return self.roles.quasi
-        given = {column for _, column in self.roles.pairs()}
-        free = [name for name in self.columns if name not in given]
+        free = self.without_role()
         if not free:
             raise UsageError("every column has another role: name the quasi-identifiers, the columns to protect")
-        if all(self.kinds[name] == "number" for name in free):
-            return tuple(free)
-        raise UsageError(self._choose_columns(free))
+        if to_protect:
+            self._refuse_identifiers(free)
+        if numbers_only and not all(self.kinds[name] == "number" for name in free):
+            raise UsageError(self._choose_columns(free))
+        return free
+
+    def _refuse_identifiers(self, names: Iterable[str]) -> None:
+        from shoal.data.likeness import identifier_reason
+
+        for name in names:
+            reason = identifier_reason(self._data[name].to_polars())
+            if reason is not None:
+                raise UsageError(
+                    f"The column {name!r} has no role and looks like an identifier: {reason}. Remove it with "
+                    f"--identifiers {name}, or name the columns to protect with --quasi."
+                )
+
+    def without_role(self) -> tuple[str, ...]:
+        """The columns that have no role."""
+        assigned = self.roles.assigned
+        return tuple(name for name in self.columns if name not in assigned)
 
     def _choose_columns(self, free: Sequence[str]) -> str:
         almost = [f"\n{line}" for line in map(self._almost_numbers, free) if line]
@@ -361,17 +419,17 @@ class Table:
         drop_identifiers: bool = True,
         round_columns: Iterable[str] = (),
     ) -> Any:
-        """A frame of the kind that came in, with the columns of `new` replaced and the identifiers gone.
+        """A frame of the kind that came in, with the columns of `new` replaced and the removed columns gone.
 
         New numbers are float64; those of `round_columns` are rounded and keep an integer type.
         """
-        drop = self.roles.identifiers if drop_identifiers else ()
+        drop = self.roles.removed if drop_identifiers else ()
         whole = names(round_columns, "round_columns")
         for name in new:
             if name not in self.columns:
                 raise unknown("column", name, self.columns)
             if name in drop:
-                raise UsageError(f"the column {name!r} is an identifier and is not released: it takes no new values")
+                raise UsageError(f"the column {name!r} is removed from the release: it takes no new values")
         for name in whole:
             if name not in new:
                 raise UsageError(f"the column {name!r} is to be rounded, but it has no new values")

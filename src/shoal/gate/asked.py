@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from shoal.data.roles import Roles
 from shoal.errors import UsageError, check_choice
 
 KINDS = ("distinct", "entropy", "recursive")
@@ -22,23 +23,44 @@ class Diversity:
 
 @dataclass(frozen=True)
 class Asked:
-    """The columns' roles and what is promised of them.
+    """The columns' roles and what is promised of the release.
 
-    quasi: what was protected. column_groups: those that keep k together, where not all of them do at once.
-    swapped: columns whose values changed places, none gone and none new. also: what each step of several promised.
+    quasi: the columns that were protected. within: columns that no group crosses, unchanged and protected all the same.
+    column_groups: those that keep k together, where not all of them do at once. swapped: columns whose values changed
+    places, none gone and none new. rounded: columns that were released in coarser steps (the weight). also: what each
+    step of several promised. wanted_k: the k over all columns that was wanted but is only measured. promises_k: False
+    for a method that hides no record, so that the publisher must accept a k.
     """
 
-    identifiers: tuple[str, ...] = ()
+    roles: Roles = field(default_factory=Roles)
     quasi: tuple[str, ...] = ()
-    confidential: tuple[str, ...] = ()
-    weight: str | None = None
     k: int | None = None
+    within: tuple[str, ...] = ()
     column_groups: tuple[tuple[str, ...], ...] = ()
     diversity: Diversity | None = None
     t: float | None = None
     distance: str = "equal"
     swapped: tuple[str, ...] = ()
+    rounded: tuple[str, ...] = ()
     also: tuple[Asked, ...] = ()
+    wanted_k: int | None = None
+    promises_k: bool = True
+
+    @property
+    def identifiers(self) -> tuple[str, ...]:
+        return self.roles.identifiers
+
+    @property
+    def confidential(self) -> tuple[str, ...]:
+        return self.roles.confidential
+
+    @property
+    def weight(self) -> str | None:
+        return self.roles.weight
+
+    @property
+    def unit(self) -> str | None:
+        return self.roles.unit if isinstance(self.roles.unit, str) else None
 
     def __post_init__(self) -> None:
         check_choice("distance", self.distance, ("equal", "ordered"))
@@ -56,7 +78,7 @@ class Asked:
     @property
     def changed(self) -> tuple[str, ...]:
         """The columns that may differ from the original."""
-        return (*self.quasi, *self.swapped)
+        return (*self.quasi, *self.swapped, *self.rounded)
 
 
 def read_diversity(given: Any) -> Diversity | None:

@@ -14,8 +14,22 @@ import numpy as np
 import polars as pl
 
 from shoal.gate.asked import Asked
-from shoal.gate.cells import Bools, Classes, Floats, classes, codes, differing, is_number, numbers
-from shoal.gate.findings import BLOCK, OK, WARN, Finding
+from shoal.gate.cells import (
+    TEXT,
+    Bools,
+    Classes,
+    Floats,
+    Ints,
+    classes,
+    codes,
+    differing,
+    is_number,
+    missing_cells,
+    numbers,
+)  # fmt: skip
+from shoal.gate.figures import Figures, measure_figures
+from shoal.gate.findings import BLOCK, INFO, OK, WARN, Finding
+from shoal.gate.known import KnownColumns, known_columns
 from shoal.gate.policy import Policy
 from shoal.gate.reading import Written
 
@@ -28,6 +42,8 @@ class Case:
 
     order: kept, shuffled (on purpose) or broken. labels: value labels of the original file.
     expected: the table that was to be written, where it is known. previous: an earlier release.
+    accept_k: the k that the publisher accepts instead of the promised one. first_release: the publisher states that
+    there is no earlier one. keep_order: the publisher wants the original order although it gives values away.
     """
 
     before: pl.DataFrame
@@ -39,6 +55,10 @@ class Case:
     labels: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
     expected: pl.DataFrame | None = None
     previous: Written | None = None
+    accept_k: int | None = None
+    first_release: bool = False
+    keep_order: bool = False
+    _classes: dict[tuple[frozenset[str], bool], Classes] = field(default_factory=dict, init=False)
 
     @property
     def after(self) -> pl.DataFrame:
@@ -49,31 +69,115 @@ class Case:
         return self.after.height
 
     @cached_property
+    def seen(self) -> pl.DataFrame:
+        """The release as a reader may see it: columns of a text file as text where equal values differ as text."""
+        text = self.written.text
+        if text is None:
+            return self.after
+        finer = [name for name in self.after.columns if text[name].n_unique() > self.after[name].n_unique()]
+        return self.after.with_columns(text[name] for name in finer)
+
+    @cached_property
+    def columns(self) -> KnownColumns:
+        """The released columns by who may know them."""
+        return known_columns(self.asked, self.after.columns)
+
+    @cached_property
+    def figures(self) -> Figures:
+        """k, unique records and people found over the three sets of columns."""
+        return measure_figures(self)
+
+    @cached_property
     def quasi(self) -> tuple[str, ...]:
-        """The quasi-identifiers that the release has."""
-        return tuple(name for name in self.asked.quasi if name in self.after.columns)
+        """The protected columns that the release has."""
+        return self.columns.protected
 
     @cached_property
     def untouched(self) -> tuple[str, ...]:
-        """The columns that should be as they were, and that the release has."""
-        left_out = {*self.asked.identifiers, *self.asked.changed}
+        """The columns that should be unchanged, and that the release has."""
+        left_out = {*self.asked.roles.removed, *self.asked.changed}
         return tuple(name for name in self.before.columns if name not in left_out and name in self.after.columns)
 
+    @property
+    def required_k(self) -> int:
+        """The k that the known columns must keep: the accepted or the promised one; 2 where none was promised."""
+        return self.promised_k if self.accept_k is None else self.accept_k
+
+    @property
+    def wanted_k(self) -> int:
+        """The promised k or the policy's, whichever is larger: what an accepted k does not change."""
+        return max(self.promised_k, self.policy.thresholds.k or 0)
+
+    @property
+    def promised_k(self) -> int:
+        """The largest k that was promised or wanted; 2 where none was."""
+        parts = (self.asked, *self.asked.also)
+        return max((k for asked in parts for k in (asked.k, asked.wanted_k) if k is not None), default=2)
+
     @cached_property
-    def kept(self) -> Bools:
-        """The rows that are not suppressed: those with a * in every quasi-identifier are."""
-        starred = np.full(self.rows, bool(self.quasi))
+    def units(self) -> Ints | None:
+        """Each record's person or household, numbered from 0, where a column marks it."""
+        name = self.asked.unit
+        if name is None or not self.aligned:
+            return None
+        return codes(self.before[name]) - 1
+
+    def unit_counts(self, found: Classes) -> Ints:
+        """The distinct persons of each class: its records, or its distinct units."""
+        return found.sizes if self.units is None else found.distinct(self.units)
+
+    # -- suppressed rows and classes -------------------------------------------------------------
+
+    def starred(self, name: str) -> Bools:
+        """The cells of a column that hold no value: a star, or in a typed column missing."""
+        column = self.after[name]
+        if column.dtype in TEXT:
+            return np.asarray((column.cast(pl.String) == STAR).fill_null(False).to_numpy(), dtype=bool)
+        return missing_cells(column)
+
+    @cached_property
+    def _marked(self) -> Bools:
+        """The rows in which a protected column is suppressed: a star, or a typed cell that had a value before."""
+        marked = np.zeros(self.rows, dtype=bool)
         for name in self.quasi:
-            column = self.after[name]
-            if column.dtype != pl.String:
-                return np.ones(self.rows, dtype=bool)
-            starred &= (column == STAR).fill_null(False).to_numpy()
+            cells = self.starred(name)
+            if cells.any() and self.after[name].dtype not in TEXT and self.aligned and name in self.before.columns:
+                cells = cells & ~missing_cells(self.before[name])
+            marked |= cells
+        return marked
+
+    def kept_over(self, columns: tuple[str, ...]) -> Bools:
+        """The rows that are not suppressed: those without a value in every one of the columns are."""
+        starred = self._marked.copy() if columns else np.zeros(self.rows, dtype=bool)
+        for name in columns:
+            if not starred.any():
+                break
+            starred &= self.starred(name)
         return ~starred
 
     @cached_property
+    def kept(self) -> Bools:
+        """The rows that are not suppressed in the protected columns."""
+        return self.kept_over(self.quasi)
+
+    def over(self, columns: tuple[str, ...], *, with_suppressed: bool = False) -> Classes:
+        """The equivalence classes over some columns, suppressed rows apart; each set is counted once."""
+        kept = None if with_suppressed else self.kept_over(columns)
+        kept = None if kept is None or kept.all() else kept
+        key = (frozenset(columns), kept is None)
+        if key not in self._classes:
+            self._classes[key] = classes(self.seen, columns, kept)
+        return self._classes[key]
+
+    @cached_property
     def joint(self) -> Classes:
-        """The classes over all released quasi-identifiers."""
-        return classes(self.after, self.quasi, self.kept)
+        """The classes over all protected columns."""
+        return self.over(self.quasi)
+
+    @cached_property
+    def known(self) -> Classes:
+        """The classes over everything that an intruder may know."""
+        return self.over(self.columns.known)
 
     @cached_property
     def class_sets(self) -> list[Classes]:
@@ -84,14 +188,19 @@ class Case:
         return [self.joint if set(group) == set(self.quasi) else self.of_columns(group) for group in groups if group]
 
     def of_columns(self, columns: tuple[str, ...]) -> Classes:
-        return classes(self.after, columns, self.kept)
+        return self.over(columns)
 
     @cached_property
     def aggregated(self) -> dict[str, tuple[Floats, Floats]]:
         """The quasi-identifiers that are numbers before and after: both, row by row."""
         if not self.aligned:
             return {}
-        both = [name for name in self.quasi if is_number(self.before[name]) and is_number(self.after[name])]
+        labels = {*self.asked.roles.nominal, *self.asked.roles.order}  # numbers that are codes
+        both = [
+            name
+            for name in self.quasi
+            if name not in labels and is_number(self.before[name]) and is_number(self.after[name])
+        ]
         return {name: (numbers(self.before[name]), numbers(self.after[name])) for name in both}
 
     @cached_property
@@ -126,10 +235,11 @@ class Case:
         *,
         promised: bool = False,
     ) -> Finding:
-        """A finding: fine, a warning, or a block where it breaks a promise or the policy says so."""
-        status = OK if not bad else BLOCK if promised or check in self.policy.blocks else WARN
-        told = figure if figure is None or np.isfinite(figure) else None
-        return Finding(check, status, finding, told, threshold, todo if bad else "")
+        """A finding: ok, info without a threshold, a warning, or a block where it breaks a promise or the policy."""
+        fine = OK if promised or threshold is not None else INFO
+        status = fine if not bad else BLOCK if promised or check in self.policy.blocks else WARN
+        shown = figure if figure is None or np.isfinite(figure) else None
+        return Finding(check, status, finding, shown, threshold, todo if bad else "")
 
     def unmeasured(self, check: str, why: str, todo: str) -> Finding:
         """A check that could not be made is not passed."""
@@ -137,4 +247,4 @@ class Case:
 
 
 UNALIGNED = "the rows are shuffled, and their order is not known"
-UNALIGNED_TODO = "give the seed of the shuffle (--seed), or check the file before it is shuffled"
+UNALIGNED_TODO = "give the recipe of the run (--recipe) or the seed that was typed (--seed), or check before shuffling"

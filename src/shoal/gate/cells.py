@@ -52,6 +52,12 @@ class Classes:
         """Sums (np.add), least or greatest values of the classes."""
         return np.asarray(ufunc.reduceat(values[self.order], self.starts))
 
+    def distinct(self, values: Ints) -> Ints:
+        """How many different values each class has."""
+        inside, width = self.labels >= 0, int(values.max(initial=0)) + 1
+        pairs = np.unique(self.labels[inside] * width + values[inside])
+        return np.bincount(pairs // width, minlength=self.sizes.size).astype(np.int64)
+
     def ranked(self, values: Floats) -> Floats:
         """The values class by class, rising within each."""
         return values[self.order][np.lexsort((values[self.order], self.labels[self.order]))]
@@ -59,11 +65,13 @@ class Classes:
 
 def classes(frame: pl.DataFrame, columns: tuple[str, ...], kept: Bools | None = None) -> Classes:
     """The classes of the rows that are kept (all by default)."""
-    keys = pl.DataFrame([comparable(frame[name]).rename(f"{j}") for j, name in enumerate(columns)])
-    keys = keys.with_columns(pl.Series("row", np.arange(frame.height)))
+    parts = [comparable(frame[name]).rename(f"{j}") for j, name in enumerate(columns)]
+    if not columns:  # nothing distinguishes the records: one class
+        parts = [pl.Series("0", np.zeros(frame.height, dtype=np.int8))]
+    keys = pl.DataFrame([*parts, pl.Series("row", np.arange(frame.height))])
     if kept is not None and not kept.all():
         keys = keys.filter(pl.Series(kept))
-    rows = keys.group_by([f"{j}" for j in range(len(columns))], maintain_order=True).agg("row")["row"]
+    rows = keys.group_by([f"{j}" for j in range(len(parts))], maintain_order=True).agg("row")["row"]
     sizes = rows.list.len().to_numpy().astype(np.int64)
     order = rows.explode().to_numpy().astype(np.int64) if sizes.size else np.empty(0, dtype=np.int64)
     labels = np.full(frame.height, -1, dtype=np.int64)
@@ -103,6 +111,12 @@ def differing(before: pl.Series, after: pl.Series, *, blanks: bool = False, tole
         with np.errstate(invalid="ignore"):
             different &= ~(np.abs(one - two) <= tolerance * np.maximum(np.abs(one), np.abs(two)))
     return np.asarray(different, dtype=bool)
+
+
+def missing_cells(column: pl.Series) -> Bools:
+    """Which cells are null or NaN."""
+    gaps = column.is_null() | column.is_nan() if column.dtype.is_float() else column.is_null()
+    return np.asarray(gaps.fill_null(True).to_numpy(), dtype=bool)
 
 
 def is_number(column: pl.Series) -> bool:

@@ -6,6 +6,7 @@ read original and release --> put their rows side by side --> promises --> what 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ import polars as pl
 from shoal.data.roles import Roles, names
 from shoal.data.table import Table, read
 from shoal.errors import UsageError
-from shoal.gate import exposure, linkage, members, promises, traces
+from shoal.gate import content, exposure, linkage, members, previous, promises, roles, traces
 from shoal.gate.asked import Asked, read_diversity
 from shoal.gate.case import Case
 from shoal.gate.cells import comparable, sorted_rows
@@ -25,41 +26,31 @@ from shoal.gate.order import follows, shuffled_order
 from shoal.gate.policy import policy_named
 from shoal.gate.reading import Written, frame_of, read_written
 
-Check = tuple[Callable[[Case], Finding | tuple[Finding, ...]], Callable[[Case], bool]]
+Check = Callable[[Case], Finding | tuple[Finding, ...]]
 
-# k, l and t, of a release or of one of its steps; and when they apply.
+# k, l and t, of a release or of one of its steps.
 PROTECTION: tuple[Check, ...] = (
-    (promises.within_groups, lambda case: bool(case.asked.column_groups and case.class_sets)),
-    (promises.joint_k, lambda case: bool(case.quasi)),
-    (promises.least_l, lambda case: bool(_told(case) and case.class_sets)),
-    (promises.greatest_t, lambda case: bool(_told(case) and case.class_sets)),
-)
-# What every release promises, and when it applies; in the order in which it is told.
+    promises.within_groups, promises.joint_k, promises.least_l, promises.greatest_t,
+)  # fmt: skip
+# What every release promises, in the order in which it is shown. Each of these checks always has an answer.
 PROMISES: tuple[Check, ...] = (
-    (promises.rows, lambda case: True),
-    (promises.columns, lambda case: True),
-    (promises.written, lambda case: case.expected is not None),
-    (promises.identifiers, lambda case: True),
-    (promises.untouched, lambda case: True),
-    (promises.swapped, lambda case: bool(case.asked.swapped)),
-    *PROTECTION,
-)
+    promises.rows, promises.columns, promises.written, promises.identifiers, roles.looks_like_identifier,
+    promises.untouched, promises.swapped, roles.looks_like_unit, roles.known_k, roles.every_role, *PROTECTION,
+    content.undone, content.row_order,
+)  # fmt: skip
+# What only some releases promise: nothing is promised, and nothing checked, where these do not hold.
+PARTICULAR: Mapping[Check, Callable[[Case], bool]] = {
+    promises.written: lambda case: case.expected is not None,
+    promises.swapped: lambda case: bool(case.asked.swapped),
+    promises.within_groups: lambda case: bool(case.asked.column_groups and case.class_sets),
+}
 # What may leak all the same.
 LEAKS: tuple[Check, ...] = (
-    *(
-        (function, lambda case: bool(case.quasi))
-        for function in (
-            exposure.missing, exposure.suppressed, exposure.maximum_risk, exposure.average_risk, exposure.row_risk,
-            exposure.small_counts, linkage.linkages, members.dominance,
-            members.unchanged_rows, members.unchanged_cells, members.exact_means, members.float_residue,
-        )
-    ),
-    (exposure.uniques_other, lambda case: True),
-    (traces.traces, lambda case: True),
-    (traces.formulas, lambda case: True),
-    (traces.labels, lambda case: bool(case.labels)),
-    (traces.previous, lambda case: case.previous is not None),
-    (traces.minimality, lambda case: True),
+    roles.released, exposure.missing, exposure.suppressed, exposure.maximum_risk, exposure.average_risk,
+    exposure.row_risk, exposure.small_counts, linkage.linkages, content.narrow_classes, content.confidential_keys,
+    content.few_valued, members.dominance, members.unchanged_rows, members.unchanged_cells, members.exact_means,
+    members.float_residue, roles.weight, roles.as_is, roles.identifier_roles, traces.traces, traces.formulas,
+    traces.labels, previous.previous, traces.minimality,
 )  # fmt: skip
 
 
@@ -68,70 +59,91 @@ def check(
     release: Any,
     *,
     policy: str | Path = "default",
-    quasi: str | Sequence[str] = (),
-    identifiers: str | Sequence[str] = (),
-    confidential: str | Sequence[str] = (),
-    weight: str | None = None,
     k: int | None = None,
     column_groups: Sequence[Sequence[str]] = (),
+    within: str | Sequence[str] = (),
     l: Any = None,  # noqa: E741
     t: float | None = None,
     distance: str = "equal",
     swapped: str | Sequence[str] = (),
     previous: Any = None,
+    first_release: bool = False,
+    accept_k: int | None = None,
+    keep_order: bool = False,
     shuffled: bool = False,
-    seed: int | None = None,
+    seed: int | str | None = None,
     missing: str = "keep",
+    round_weight: bool = False,
+    **given: Any,
 ) -> Findings:
-    """Look for broken promises and leaks in `release`, a file or frame made from `original`.
+    """Look for broken guarantees and leaks in `release`, a file or frame made from `original`.
 
-    column_groups: columns that keep k together, where not all do at once. l: a number, ("entropy", l) or
-    ("recursive", c, l). swapped: columns whose values changed places (group anonymity). previous: an earlier release.
-    shuffled: the rows are in another order on purpose; seed: the one that gave this order, so that rows can be
-    compared again. missing: keep, or drop the original's rows that miss a quasi-identifier.
+    The columns' roles are those of `shoal.read`: quasi, identifiers, confidential, unit, as_is, drop, roles, and so on.
+    column_groups: columns that keep k together, where not all do at once. within: columns that no group crosses.
+    l: a number, ("entropy", l) or ("recursive", c, l). swapped: columns whose values changed places (group anonymity).
+    previous: an earlier release; first_release: there is none. accept_k: the k over everything known that is accepted
+    instead of the promised one. keep_order: the original order is kept although it discloses values.
+    shuffled: the rows are in another order on purpose; seed: the seed or the secret that gave this order, so that rows
+    can be compared again. missing: keep, or drop the original's rows that miss a quasi-identifier.
 
     >>> frame = pl.DataFrame({"age": [23, 25, 60, 62]})
-    >>> found = check(frame, frame, quasi=["age"], k=2)
-    >>> found.passed, found["joint-k"].finding
-    (False, 'the smallest class over all quasi-identifiers has 1 records; 4 classes are smaller than 3')
+    >>> result = check(frame, frame, quasi=["age"], k=2)
+    >>> result.passed, result["joint-k"].finding
+    (False, 'the smallest class over all protected columns has 1 record; 4 classes are smaller than 3')
     """
     judge = policy_named(policy)
-    table = _table(original, names(quasi, "quasi"), names(identifiers, "identifiers"), names(confidential, ""), weight)
-    moved = names(swapped, "swapped")
-    Roles(quasi=moved).check(table.columns)
-    chosen = table.roles.quasi if moved else table.quasi_columns()
+    table = _table(original, given)
+    moved, kept = names(swapped, "swapped"), names(within, "within")
+    Roles(quasi=(*moved, *kept)).check(table.columns)
+    chosen = _protected(table, moved, kept)
+    weight = (table.roles.weight,) if round_weight and table.roles.weight else ()
     asked = Asked(
-        table.roles.identifiers, chosen, table.roles.confidential, table.roles.weight, k,
-        tuple(tuple(group) for group in column_groups), read_diversity(l), t, distance, moved,
+        table.roles, chosen, k, kept, tuple(tuple(group) for group in column_groups), read_diversity(l), t, distance,
+        moved, weight,
     )  # fmt: skip
     before = _without_gaps(frame_of(table.frame), chosen, missing)
     labels = table.source.labels.values if table.source is not None and table.source.labels is not None else {}
     case = Case(
         before, _written(release, before), asked, judge, labels=labels,
         previous=None if previous is None else _written(previous, before),
+        accept_k=accept_k, first_release=first_release, keep_order=keep_order,
     )  # fmt: skip
     return examine(aligned(case, shuffled, seed))
 
 
-def examine(case: Case, *, promised_only: bool = False) -> Findings:
-    """The findings on a case: every check that applies."""
+def _protected(table: Table, moved: Sequence[str], within: Sequence[str]) -> tuple[str, ...]:
+    """The columns that were protected: those named, or else every column without a role."""
+    if table.roles.quasi or table.roles.derived:
+        chosen = (*table.roles.quasi, *table.roles.derived)
+    elif moved:
+        chosen = ()
+    else:
+        chosen = table.without_role()
+    return tuple(name for name in chosen if name not in within)
+
+
+def examine(case: Case) -> Findings:
+    """The findings on a case: every check, the three figures, and the CPU time of all this."""
+    begin = time.process_time()
     found = _made(PROMISES, case)
     for number, step in enumerate(case.asked.also, start=1):
-        kept = _made(PROTECTION, replace(case, asked=step))
+        kept = _made(PROTECTION, replace(case, asked=replace(step, roles=case.asked.roles)))
         found += [replace(finding, check=f"{finding.check} of step {number}") for finding in kept]
-    return Findings(found if promised_only else found + _made(LEAKS, case), case.policy.name)
+    found += _made(LEAKS, case)
+    return Findings(found, case.policy.name, case.figures, time.process_time() - begin)
 
 
 def _made(checks: Sequence[Check], case: Case) -> list[Finding]:
     found: list[Finding] = []
-    for function, applies in checks:
-        if applies(case):
-            told = function(case)
-            found.extend([told] if isinstance(told, Finding) else told)
+    for function in checks:
+        if function in PARTICULAR and not PARTICULAR[function](case):
+            continue
+        result = function(case)
+        found.extend([result] if isinstance(result, Finding) else result)
     return found
 
 
-def aligned(case: Case, shuffled: bool, seed: int | None) -> Case:
+def aligned(case: Case, shuffled: bool, seed: int | str | None) -> Case:
     """The case with the original's rows in the order of the release's, where that order can be known."""
     before, after = case.before, case.after
     if before.height != after.height:
@@ -139,9 +151,11 @@ def aligned(case: Case, shuffled: bool, seed: int | None) -> Case:
     if seed is not None:
         rows = before[shuffled_order(seed, before, case.asked.changed)]
         return replace(case, before=rows, order="shuffled")
+    if shuffled:  # no column is sure to show that the rows stand side by side all the same
+        return replace(case, order="shuffled", aligned=False)
     if not _moved(case):
         return case
-    if shuffled or case.policy.order == "shuffled":
+    if case.policy.order == "shuffled":
         return replace(case, order="shuffled", aligned=False)
     # Rows that only changed places are told as such; anything else is for the checks of cells.
     one, two = (sorted_rows(frame, case.untouched) for frame in (before, after))
@@ -157,22 +171,12 @@ def _moved(case: Case) -> bool:
     )
 
 
-def _told(case: Case) -> bool:
-    return any(name in case.after.columns for name in case.asked.confidential)
-
-
-def _table(
-    original: Any,
-    quasi: tuple[str, ...],
-    identifiers: tuple[str, ...],
-    confidential: tuple[str, ...],
-    weight: str | None,
-) -> Table:
-    if isinstance(original, Table):
-        given: Mapping[str, Any] = {"quasi": quasi, "identifiers": identifiers, "confidential": confidential}
-        roles = replace(original.roles, **{name: value for name, value in given.items() if value})
-        return original.with_roles(roles if weight is None else replace(roles, weight=weight))
-    return read(original, quasi=quasi, identifiers=identifiers, confidential=confidential, weight=weight)
+def _table(original: Any, given: Mapping[str, Any]) -> Table:
+    if not isinstance(original, Table):
+        return read(original, **given)
+    if not given:
+        return original
+    return original.with_roles(read(original.frame, **given).roles.over(original.roles))
 
 
 def _without_gaps(frame: pl.DataFrame, quasi: Sequence[str], way: str) -> pl.DataFrame:

@@ -1,11 +1,11 @@
-"""How well records hide: risks of the classes, missing and suppressed cells, columns that nobody protected."""
+"""How well records hide: the re-identification risk of the classes, missing and suppressed cells."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from shoal.gate.case import Case
-from shoal.gate.cells import classes
+from shoal.gate.cells import missing_cells
 from shoal.gate.findings import Finding
 
 CAUTION = "take a larger k, or fewer or coarser quasi-identifiers"
@@ -15,10 +15,8 @@ def missing(case: Case) -> Finding:
     """Missing cells make k ambiguous: as a value of their own, or as unlike every other cell."""
     gaps = np.zeros(case.rows, dtype=bool)
     for name in case.quasi:
-        column = case.after[name]
-        gaps |= (
-            (column.is_null() | column.is_nan()).to_numpy() if column.dtype.is_float() else column.is_null().to_numpy()
-        )
+        gaps |= missing_cells(case.after[name])
+    gaps &= case.kept  # a suppressed row is counted as such
     count = int(gaps.sum())
     told = "no released quasi-identifier has a missing cell"
     if count:
@@ -27,67 +25,58 @@ def missing(case: Case) -> Finding:
             "own, and 1 if a missing cell is like no other"
         )
     return case.judged(
-        "missing", count > 0, told, count, 0, "fill the cells, drop the rows, or name them as a category (missing)"
+        "missing", count > 0, told, count, 0, "drop these rows (--missing drop), or fill the cells before"
     )
 
 
 def suppressed(case: Case) -> Finding:
-    """Rows with a star in every quasi-identifier, too few to hide each other."""
+    """Suppressed rows, too few to hide each other."""
     count = int((~case.kept).sum())
-    k = case.asked.k or case.policy.thresholds.k or 2
-    told = f"{count:,} rows are suppressed (a * in every quasi-identifier)"
+    k = case.wanted_k
+    finding = f"{count:,} rows are suppressed in every protected column"
     bad = 0 < count < k
     return case.judged(
-        "suppressed", bad, told + (f": fewer than {k}, a small class of its own" if bad else ""), count, k,
+        "suppressed", bad, finding + (f": fewer than {k}, a small class of their own" if bad else ""), count, k,
         "drop the suppressed rows, or suppress more of them",
     )  # fmt: skip
 
 
 def maximum_risk(case: Case) -> Finding:
-    """The chance to find the record at the greatest risk."""
-    risk = 1.0 / case.joint.smallest if case.joint.smallest else 0.0
+    """The maximum re-identification risk over the known columns."""
+    smallest = case.figures.known.k
+    risk = 1.0 / smallest if smallest else 0.0
     limit = case.policy.thresholds.maximum_risk
-    told = f"whoever knows a record's quasi-identifiers finds it with a chance of at most {risk:.4g}"
-    return case.judged("maximum-risk", limit is not None and risk > limit, told, round(risk, 6), limit, CAUTION)
+    finding = f"an intruder who knows all known columns of a record finds it with a chance of at most {risk:.4g}"
+    return case.judged("maximum-risk", limit is not None and risk > limit, finding, round(risk, 6), limit, CAUTION)
 
 
 def average_risk(case: Case) -> Finding:
-    """The mean chance over all records."""
-    records = int(case.joint.sizes.sum())
-    risk = case.joint.sizes.size / records if records else 0.0
+    """The average re-identification risk over the known columns: one over the persons in a class."""
+    risk = _average(case)
     limit = case.policy.thresholds.average_risk
-    told = f"over all records that chance is {risk:.4g} on average"
-    return case.judged("average-risk", limit is not None and risk > limit, told, round(risk, 6), limit, CAUTION)
+    finding = f"over all records that chance is {risk:.4g} on average"
+    return case.judged("average-risk", limit is not None and risk > limit, finding, round(risk, 6), limit, CAUTION)
+
+
+def _average(case: Case) -> float:
+    records = int(case.known.sizes.sum())
+    return float((case.known.sizes / case.unit_counts(case.known)).sum() / records) if records else 0.0
 
 
 def row_risk(case: Case) -> Finding:
     """Records above the greatest risk that a single record may have."""
     limit = case.policy.thresholds.row_risk
-    above = int(case.joint.sizes[1.0 / case.joint.sizes > limit].sum()) if limit is not None else 0
-    told = f"{above:,} records have a risk above {limit:g}" if limit is not None else "no limit for a single record"
-    return case.judged("row-risk", above > 0, told, above, 0, CAUTION)
+    if limit is None:
+        return case.judged("row-risk", False, "the policy has no limit for a single record")
+    above = int(case.known.sizes[1.0 / case.unit_counts(case.known) > limit].sum())
+    return case.judged("row-risk", above > 0, f"{above:,} records have a risk above {limit:g}", above, 0, CAUTION)
 
 
 def small_counts(case: Case) -> Finding:
     """Classes so small that a table of them would show counts nobody may publish."""
     limit = case.policy.thresholds.small_count
-    small = int((case.joint.sizes <= limit).sum())
-    told = f"{small:,} classes have 1 to {limit} records" if limit else "the policy has no rule on small counts"
-    return case.judged("small-counts", small > 0, told, small, 0, f"take k above {limit}")
-
-
-def uniques_other(case: Case) -> Finding:
-    """Records that are unique in the columns left as they were, the confidential ones apart."""
-    columns = tuple(name for name in case.untouched if name not in case.asked.confidential)
-    if not columns:
-        return case.judged("uniques-other", False, "every released column is protected or confidential", 0, 0)
-    alone = {name: int((classes(case.after, (name,)).sizes == 1).sum()) for name in columns}
-    together = int((classes(case.after, columns).sizes == 1).sum())
-    worst = max(alone, key=lambda name: alone[name])
-    told = f"{together:,} records are unique in the columns left as they were ({', '.join(columns)})"
-    if alone[worst]:
-        told += f"; {worst!r} alone makes {alone[worst]:,} unique"
-    return case.judged(
-        "uniques-other", together > 0, told, together, 0,
-        "name what an intruder may know as quasi-identifiers, what nobody should learn as confidential",
-    )  # fmt: skip
+    if not limit:
+        return case.judged("small-counts", False, "the policy has no rule on small counts")
+    small = int((case.unit_counts(case.known) <= limit).sum())
+    finding = f"{small:,} classes have 1 to {limit} {'persons' if case.units is not None else 'records'}"
+    return case.judged("small-counts", small > 0, finding, small, 0, f"take k above {limit}")

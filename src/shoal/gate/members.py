@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from shoal.gate.case import UNALIGNED, UNALIGNED_TODO, Case
 from shoal.gate.cells import Bools, Classes, Floats, numbers
-from shoal.gate.findings import Finding
+from shoal.gate.findings import Finding, percent
 
+UNCHANGED = 0.05  # share of numbers that may equal their group's mean by chance
 FEW = 3  # members of whom all but one can solve an exact mean for the last
 LAST_BITS = 8  # so many steps of the last bit are residue, not data
 
@@ -85,22 +86,34 @@ def dominance(case: Case) -> Finding:
         return case.judged("dominance", False, "no column holds means: there are no totals to dominate")
     small, broken, one, two, worst = 0, 0, 0.0, 0.0, ""
     for found in case.class_sets:
-        small += int((found.sizes < limits.dominance_units).sum())
+        small += int((case.unit_counts(found) < limits.dominance_units).sum())
     for found, name, before, _ in columns:
-        top, pair = _shares(found, np.abs(np.nan_to_num(before)))
+        top, pair = _shares(*_by_unit(case, found, np.abs(np.nan_to_num(before))))
         broken += int((pair > limits.dominance_share).sum())
         if pair.max() > two:
-            one, two, worst = float(top[pair.argmax()]), float(pair.max()), name
+            one, two, worst = float(top[pair == pair.max()].max()), float(pair.max()), name
     told = (
         f"{small:,} groups have fewer than {limits.dominance_units} members; in {broken:,} totals of a column over a "
-        f"group the two largest members make up more than {limits.dominance_share:.0%}"
+        f"group the two largest members make up more than {percent(limits.dominance_share)}"
     )
     if worst:
-        told += f" (at most {two:.0%}, the largest alone {one:.0%}, in {worst!r})"
+        told += f" (at most {percent(two)}, the largest alone {percent(one)}, in {worst!r})"
     return case.judged(
         "dominance", small + broken > 0, told, round(two, 4), limits.dominance_share,
         "take a larger k; cap or recode the largest values before grouping",
     )  # fmt: skip
+
+
+def _by_unit(case: Case, found: Classes, values: Floats) -> tuple[Classes, Floats]:
+    """The classes with one member per person or household, whose rows are added up; as they are without units."""
+    if case.units is None:
+        return found, values
+    inside, width = found.labels >= 0, int(case.units.max(initial=0)) + 1
+    pairs, member = np.unique(found.labels[inside] * width + case.units[inside], return_inverse=True)
+    labels = (pairs // width).astype(np.int64)
+    totals: Floats = np.bincount(member.reshape(-1), weights=values[inside], minlength=pairs.size).astype(np.float64)
+    sizes = np.bincount(labels, minlength=found.sizes.size).astype(np.int64)
+    return Classes(found.columns, labels, sizes, np.arange(pairs.size)), totals
 
 
 def _shares(found: Classes, values: Floats) -> tuple[Floats, Floats]:
@@ -120,12 +133,17 @@ def unchanged_rows(case: Case) -> Finding:
     """Rows whose quasi-identifiers all hold their original values, apart from groups whose members are all equal."""
     if not case.aligned:
         return case.unmeasured("unchanged-rows", UNALIGNED, UNALIGNED_TODO)
-    same, varied = zip(*case.kept_values, strict=True)
-    rows = int((np.all(same, axis=0) & np.any(varied, axis=0) & case.kept).sum())
     limit = case.policy.thresholds.unchanged_rows
+    if not case.kept_values:
+        return case.judged("unchanged-rows", False, "no column is protected", 0, limit)
+    same, varied = zip(*case.kept_values, strict=True)
+    small = np.ones(case.rows, dtype=bool)  # a row in a class of k records is hidden, whatever its values are
+    inside = case.known.labels >= 0
+    small[inside] = (case.unit_counts(case.known) < case.promised_k)[case.known.labels[inside]]
+    rows = int((np.all(same, axis=0) & np.any(varied, axis=0) & case.kept & small).sum())
     return case.judged(
-        "unchanged-rows", rows > limit, f"{rows:,} rows hold their original values in every quasi-identifier, "
-        "all-equal groups apart", rows, limit, "an odd group's median is a member's value: take means",
+        "unchanged-rows", rows > limit, f"{rows:,} rows hold their original values in every protected column and stand "
+        "in a class below k", rows, limit, "protect these rows too, or drop them",
     )  # fmt: skip
 
 
@@ -133,10 +151,15 @@ def unchanged_cells(case: Case) -> Finding:
     """Cells that hold their original value, apart from groups whose members are all equal."""
     if not case.aligned:
         return case.unmeasured("unchanged-cells", UNALIGNED, UNALIGNED_TODO)
-    cells = sum(int((same & varied & case.kept).sum()) for same, varied in case.kept_values)
+    numeric = [name in case.aggregated for group in case.class_sets for name in group.columns]
+    pairs = zip(case.kept_values, numeric, strict=True)  # a label is kept by its group's mode as a rule
+    cells = sum(int((same & varied & case.kept).sum()) for (same, varied), is_numeric in pairs if is_numeric)
+    numbers_in_all = sum(numeric) * int(case.kept.sum())
+    share = cells / max(numbers_in_all, 1)
     return case.judged(
-        "unchanged-cells", cells > 0, f"{cells:,} cells of the quasi-identifiers hold their original value, all-equal "
-        "groups apart: by chance, or because a value was kept", cells, 0,
+        "unchanged-cells", share > UNCHANGED,
+        f"{cells:,} protected numbers ({percent(share, 1)}) hold their original value, all-equal groups apart",
+        round(share, 6), UNCHANGED,
         "look where it is more than chance: medians of odd groups, values that were not replaced",
     )  # fmt: skip
 
@@ -149,14 +172,15 @@ def exact_means(case: Case) -> Finding:
     for found, _, before, after in _columns(case):
         if _whole(after) and _whole(before):
             continue
-        few = (found.sizes > 1) & (found.sizes <= FEW)
+        persons = case.unit_counts(found)
+        few = (persons > 1) & (persons <= FEW)
         if few.any():
             with np.errstate(all="ignore"):
                 mean = found.reduced(np.add, before) / found.sizes
                 exact = np.abs(mean - after[found.first]) <= 1e-12 * found.reduced(np.maximum, np.abs(before))
             spread = found.reduced(np.maximum, before) > found.reduced(np.minimum, before)
             solvable = max(solvable, int((few & exact & spread).sum()))
-    told = f"{solvable:,} groups of 2 or 3 hold an exact mean: all members but one can solve it for the last"
+    told = f"{solvable:,} groups of 2 or 3 hold an exact mean: all members but one could compute the last value"
     return case.judged("exact-means", solvable > 0, told, solvable, 0, "take k of 4 or more, or --round")
 
 

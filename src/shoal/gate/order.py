@@ -1,12 +1,14 @@
-"""The order of shuffled rows: drawn from the seed and from the original values, so that a known seed is not enough.
+"""The order of shuffled rows: drawn from the run's secret, or from a seed that was typed and the original values.
 
-The same seed and the same original give the same order. Whoever has both can put the rows back: the seed is kept
-secret, as the original is. What compares rows asks here first whether they stand side by side.
+The secret is 128 random bits that stand in the internal recipe alone. A typed seed makes the order repeatable for
+whoever has the seed and the original, so both are kept apart from the release. What compares rows asks here first
+whether they stand side by side.
 """
 
 from __future__ import annotations
 
 import hashlib
+import secrets
 import warnings
 from collections.abc import Sequence
 
@@ -21,8 +23,19 @@ from shoal.gate.cells import comparable, differing, is_number, numbers, sorted_r
 from shoal.gate.reading import frame_of
 
 
-def shuffled_order(seed: int, original: pl.DataFrame, columns: Sequence[str]) -> NDArray[np.int64]:
-    """Which row of the original stands in each row of the shuffled file."""
+def shuffled_order(key: int | str, original: pl.DataFrame, columns: Sequence[str]) -> NDArray[np.int64]:
+    """Which row of the original stands in each row of the shuffled file; key: a secret (hexadecimal) or a seed."""
+    if isinstance(key, str):
+        return np.random.Generator(np.random.Philox(key=int(key, 16) % 2**128)).permutation(original.height)
+    return _seeded_order(key, original, columns)
+
+
+def new_secret() -> str:
+    """128 random bits, hexadecimal."""
+    return secrets.token_hex(16)
+
+
+def _seeded_order(seed: int, original: pl.DataFrame, columns: Sequence[str]) -> NDArray[np.int64]:
     digest = hashlib.sha256(f"shoal rows {seed}".encode())
     for name in columns:
         column = comparable(original[name])
@@ -35,7 +48,10 @@ def shuffled_order(seed: int, original: pl.DataFrame, columns: Sequence[str]) ->
     return np.random.Generator(np.random.Philox(key=key % 2**128)).permutation(original.height)
 
 
-WAYS = "give the seed of the shuffle to have them compared (--seed), or say only that they are shuffled (--shuffled)"
+WAYS = (
+    "give the recipe of the run to have them compared (--recipe), or the seed if one was typed (--seed), or say only "
+    "that they are shuffled (--shuffled)"
+)
 
 
 def side_by_side(
@@ -44,7 +60,7 @@ def side_by_side(
     columns: Sequence[str],
     *,
     shuffled: bool = False,
-    seed: int | None = None,
+    seed: int | str | None = None,
     ways: str = WAYS,
 ) -> Table | None:
     """The protected table with its rows beside the original's; None for a shuffled one whose seed is not given.
@@ -55,7 +71,7 @@ def side_by_side(
     if shuffled and seed is None:
         return None
     old, new = frame_of(before.frame), frame_of(after.frame)
-    left_out = {*columns, *before.roles.identifiers}
+    left_out = {*columns, *before.roles.removed}
     untouched = [
         name
         for name in old.columns
@@ -66,8 +82,8 @@ def side_by_side(
         new = new[back]
         if _first_difference(old, new, untouched) is not None:
             raise UsageError(
-                f"the seed {seed} does not bring the rows of the release beside those of the original: give the seed "
-                "of the run that shuffled them, and the columns that it protected"
+                "the seed or secret does not bring the rows of the release beside those of the original: give the "
+                "recipe or the seed of the run that shuffled them, and the columns that it protected"
             )
         return Table(wrap(after.frame)[back.tolist()].to_native(), after.roles, after.source)
     found = _first_difference(old, new, untouched)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,19 @@ FOLDER = Path(__file__).parent / "policies"
 ORDERS = ("kept", "shuffled")
 # Checks that a policy may make block; the others say what every release promises, and always block.
 JUDGED = (
-    "joint-k", "missing", "suppressed", "l", "t", "maximum-risk", "average-risk", "row-risk", "small-counts",
-    "uniques-other", "distance-linkage", "group-linkage", "dominance", "unchanged-rows", "unchanged-cells",
-    "exact-means", "float-residue", "traces", "previous", "formulas", "labels", "minimality",
+    "known-k", "joint-k", "missing", "suppressed", "l", "t", "spread", "maximum-risk", "average-risk", "row-risk",
+    "small-counts", "distance-linkage", "released-linkage", "group-linkage", "dominance", "unchanged-rows",
+    "unchanged-cells", "exact-means", "float-residue", "few-valued", "weight", "as-is", "identifier-role", "traces",
+    "previous", "formulas", "labels", "minimality",
 )  # fmt: skip
+
+
+# What a check compares its figure with: a policy that blocks on the check must say it.
+NEEDED = {
+    "known-k": "k", "joint-k": "k", "l": "l", "t": "t", "maximum-risk": "maximum_risk", "average-risk": "average_risk",
+    "row-risk": "row_risk", "small-counts": "small_count", "distance-linkage": "linkage", "group-linkage": "linkage",
+    "released-linkage": "released_linkage",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -34,6 +43,7 @@ class Thresholds:
     average_risk: float | None = None
     row_risk: float | None = None
     linkage: float | None = None
+    released_linkage: float | None = None
     dominance_units: int = 5
     dominance_share: float = 0.85
     small_count: int = 0
@@ -42,7 +52,10 @@ class Thresholds:
 
 @dataclass(frozen=True)
 class Policy:
-    """A named set of thresholds, the checks that block, and why."""
+    """A named set of thresholds with their sources, the checks that block, and why.
+
+    explicit: every column needs a role, as-is columns are named one by one, each with its reason.
+    """
 
     name: str
     title: str
@@ -50,6 +63,8 @@ class Policy:
     order: str = "kept"
     blocks: frozenset[str] = frozenset()
     thresholds: Thresholds = Thresholds()
+    explicit: bool = False
+    sources: Mapping[str, str] = field(default_factory=dict)
 
 
 def policy_named(name: str | Path) -> Policy:
@@ -76,7 +91,9 @@ def _read(path: Path, name: str) -> Policy:
         raise InputError(f"the policy {path} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"the policy {path} is not TOML: {error}") from None
-    _check_keys(given, ("title", "justification", "order", "blocks", "thresholds"), "key of a policy")
+    _check_keys(
+        given, ("title", "justification", "order", "explicit", "blocks", "thresholds", "sources"), "key of a policy"
+    )
     for key in ("title", "justification"):
         if not isinstance(given.get(key), str) or not given[key].strip():
             raise InputError(f"the policy {path} needs a {key}: a text that a privacy board can read")
@@ -87,9 +104,34 @@ def _read(path: Path, name: str) -> Policy:
         raise InputError(f"blocks must be a list of checks in the policy {path}, not {blocks!r}")
     for check in blocks:
         if check not in JUDGED:
-            raise unknown("check that a policy may make block", check, JUDGED, InputError)
+            raise unknown("check", check, JUDGED, InputError)
+        if NEEDED.get(check, "") not in ("", *given.get("thresholds", {})):
+            raise InputError(
+                f"the policy {path} blocks on {check} and has no threshold for it: add {NEEDED[check]} = … under "
+                "[thresholds], and its source under [sources]"
+            )
     thresholds = _thresholds(given.get("thresholds", {}), path)
-    return Policy(name, given["title"], " ".join(given["justification"].split()), order, frozenset(blocks), thresholds)
+    explicit, sources = given.get("explicit", False), given.get("sources", {})
+    if not isinstance(explicit, bool):
+        raise InputError(f"explicit must be true or false in the policy {path}, not {explicit!r}")
+    _check_sources(sources, given.get("thresholds", {}), path)
+    justification = " ".join(given["justification"].split())
+    return Policy(name, given["title"], justification, order, frozenset(blocks), thresholds, explicit, dict(sources))
+
+
+def _check_sources(sources: Any, thresholds: Any, path: Path) -> None:
+    """Every threshold needs a source that a privacy board can follow."""
+    if not isinstance(sources, Mapping):
+        raise InputError(f"sources must be a table with one text per threshold in the policy {path}, not {sources!r}")
+    for key in sources:
+        if key not in thresholds:
+            raise unknown("threshold with a source", key, thresholds, InputError)
+    for key in thresholds:
+        if not isinstance(sources.get(key), str) or not sources[key].strip():
+            raise InputError(
+                f'the threshold {key} of the policy {path} has no source: add {key} = "…" under [sources], '
+                "a publication or the decision of your board"
+            )
 
 
 def _thresholds(given: Any, path: Path) -> Thresholds:

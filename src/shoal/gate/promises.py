@@ -1,4 +1,4 @@
-"""What every release promises: all rows in their order, no identifiers, the other columns to the bit, and k, l, t."""
+"""What every release promises: all rows in their order, no identifiers, unchanged columns to the bit, and k, l, t."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import numpy as np
 import polars as pl
 
 from shoal.gate.case import Case
-from shoal.gate.cells import TEXT, Bools, agreeing, comparable, differing, is_number, sorted_rows, text_of
+from shoal.gate.cells import TEXT, Bools, agreeing, codes, comparable, differing, is_number, sorted_rows, text_of
 from shoal.gate.diversity import diversity, farthest
-from shoal.gate.findings import Finding
+from shoal.gate.findings import Finding, counted
+from shoal.gate.inside import largest_share
 from shoal.gate.members import misplaced
 from shoal.gate.policy import stricter
 
@@ -51,33 +52,57 @@ def rows(case: Case) -> Finding:
 
 
 def columns(case: Case) -> Finding:
-    """The columns of the original without the identifiers, in their order, and no other."""
-    expected = [name for name in case.before.columns if name not in case.asked.identifiers]
+    """The columns of the original without the removed ones, in their order, and no other."""
+    removed = set(case.asked.roles.removed)
+    expected = [name for name in case.before.columns if name not in removed]
     found = [name for name in case.after.columns if name not in case.asked.identifiers]
     extra, absent = [n for n in found if n not in expected], [n for n in expected if n not in found]
-    told = [f"{what} {', '.join(map(repr, some))}" for what, some in (("new:", extra), ("missing:", absent)) if some]
-    if not told and found != expected:
-        told = ["the columns are in another order"]
+    parts = [f"{what} {', '.join(map(repr, some))}" for what, some in (("new:", extra), ("missing:", absent)) if some]
+    if not parts and found != expected:
+        parts = ["the columns are in another order"]
     return case.judged(
-        "columns", bool(told), "; ".join(told) or f"the {len(expected)} columns of the original, in their order",
+        "columns", bool(parts), "; ".join(parts) or f"the {len(expected)} columns of the original, in their order",
         len(extra) + len(absent), 0,
-        "release the original's columns only: a new column may be an index, a group's number or an identifier",
+        "release the original's columns only: a new column may be an index, a group's number or an identifier; name "
+        "columns that were left out with --drop",
         promised=True,
     )  # fmt: skip
 
 
 def identifiers(case: Case) -> Finding:
-    """No identifier under its name, and no column that carries one's values under another."""
-    named = [name for name in case.asked.identifiers if name in case.after.columns]
-    told = [f"{name!r} is still there" for name in named]
-    for identifier in case.asked.identifiers:
+    """No identifier or unit under its name, and no column that carries one's values under another."""
+    secret = (*case.asked.identifiers, *((case.asked.unit,) if case.asked.unit else ()))
+    named = [name for name in secret if name in case.after.columns]
+    problems = [f"{name!r} is still there" for name in named]
+    for identifier in secret:
         carriers = _carriers(case, identifier, [c for c in case.after.columns if c not in named])
-        told += [f"{column!r} holds the values of {identifier!r}" for column in carriers]
-    good = f"{len(case.asked.identifiers)} dropped" if case.asked.identifiers else "no column is called an identifier"
-    return case.judged(
-        "identifiers", bool(told), "; ".join(told) or good, len(told), 0,
-        "drop these columns, or name them as identifiers", promised=True,
-    )  # fmt: skip
+        problems += [f"{column!r} holds the values of {identifier!r}" for column in carriers]
+        if identifier == case.asked.unit:
+            problems += [f"{c!r} links the rows of each unit of {identifier!r}" for c in _renumbered(case, identifier)]
+    if problems or secret:
+        good = f"{len(secret)} {'column was' if len(secret) == 1 else 'columns were'} removed"
+        return case.judged(
+            "identifiers", bool(problems), "; ".join(problems) or good, len(problems), 0,
+            "drop these columns, or name them as identifiers", promised=True,
+        )  # fmt: skip
+    return case.judged("identifiers", False, "no identifier was named", 0)
+
+
+def _renumbered(case: Case, unit: str) -> list[str]:
+    """The unchanged columns that link the rows of a unit: constant within each, and unlike most other units'."""
+    if not case.aligned or case.units is None:
+        return []
+    count = int(case.units.max(initial=-1)) + 1
+    found = []
+    for name in case.untouched:
+        if name == unit or not 1 < count < case.rows or 2 * case.after[name].n_unique() < count:
+            continue
+        values = codes(case.after[name])
+        pairs = np.unique(np.column_stack([case.units, values]), axis=0)
+        holders = np.bincount(pairs[:, 1])
+        if pairs.shape[0] == count and 2 * int((holders[pairs[:, 1]] == 1).sum()) >= count:
+            found.append(name)
+    return found
 
 
 def _carriers(case: Case, identifier: str, columns: Sequence[str]) -> list[str]:
@@ -114,10 +139,14 @@ def untouched(case: Case) -> Finding:
             "untouched", not same, f"{len(case.untouched)} columns {how}", int(not same), 0,
             "write the release again: nothing but the protected columns may change", promised=True,
         )  # fmt: skip
-    changed = {name: cells for name, cells in case.changed_cells.items() if cells.any()}
+    cells_of = case.changed_cells
+    gone = ~case.kept  # in suppressed rows, columns without a role are suppressed too
+    starred = {name: case.starred(name) & gone for name in case.columns.unassigned} if gone.any() else {}
+    cells_of = {name: cells & ~starred[name] if name in starred else cells for name, cells in cells_of.items()}
+    changed = {name: cells for name, cells in cells_of.items() if cells.any()}
     told = [_how_changed(case, name, cells) for name, cells in changed.items()]
     return case.judged(
-        "untouched", bool(told), "; ".join(told) or f"{len(case.untouched)} columns are as they were, bit for bit",
+        "untouched", bool(told), "; ".join(told) or f"{counted(len(case.untouched), 'column')} unchanged, bit for bit",
         int(sum(cells.sum() for cells in changed.values())), 0,
         "write the release again: nothing but the protected columns may change", promised=True,
     )  # fmt: skip
@@ -178,68 +207,97 @@ def written(case: Case) -> Finding:
 def within_groups(case: Case) -> Finding:
     """k within each column group."""
     k = case.asked.k
-    smallest = {found.columns: found.smallest for found in case.class_sets}
+    smallest = {found.columns: int(case.unit_counts(found).min(initial=case.rows)) for found in case.class_sets}
     least = min(smallest.values())
     worst = min(smallest, key=lambda names: smallest[names])
     bad = k is not None and least < k
-    told = f"the smallest class within a column group has {least:,} records"
+    text = f"the smallest class within a column group has {counted(least, 'record')}"
     if bad:
-        told += (
-            f": {', '.join(worst)}; {sum(int((c.sizes < (k or 0)).sum()) for c in case.class_sets):,} classes in all"
-        )
+        below = sum(int((case.unit_counts(c) < (k or 0)).sum()) for c in case.class_sets)
+        text += f": {', '.join(worst)}; {below:,} classes in all are below k"
     return case.judged(
-        "k-within-groups", bad, told, least, k, "protect the file again: a class below k is no group", promised=True
+        "k-within-groups", bad, text, least, k, "protect the file again: a class below k is not a group", promised=True
     )
 
 
 def joint_k(case: Case) -> Finding:
-    """k over all released quasi-identifiers together: promised, unless it is so within column groups only."""
+    """k over all protected columns together: promised, unless it is so within column groups only."""
     promised = case.asked.k if not case.asked.column_groups else None
-    least = case.joint.smallest
+    counts = case.unit_counts(case.joint)
+    least = int(counts.min()) if counts.size else 0
     threshold = stricter(case.asked.k, case.policy.thresholds.k)
     broken = promised is not None and least < promised
     bad = threshold is not None and least < threshold
-    below = int((case.joint.sizes < (threshold or 0)).sum())
-    told = f"the smallest class over all quasi-identifiers has {least:,} records"
+    text = f"the smallest class over all protected columns has {counted(least, 'record')}"
     if bad:
-        told += f"; {below:,} classes are smaller than {threshold:g}"
+        text += f"; {int((counts < (threshold or 0)).sum()):,} classes are smaller than {threshold:g}"
     if bad and case.asked.column_groups and not broken:
-        told += ". Within each column group every record looks like others, over all columns it does not"
+        text += ". Within each column group every record shares its values with others, over all columns it does not"
     todo = "protect all columns together (shoal microaggregate), or with a larger k"
-    return case.judged("joint-k", bad, told, least, promised if broken else threshold, todo, promised=broken)
+    return case.judged("joint-k", bad, text, least, promised if broken else threshold, todo, promised=broken)
 
 
 def least_l(case: Case) -> Finding:
-    """The fewest confidential values in a class: one value tells everyone's."""
+    """The fewest confidential values in a class: a single value is disclosed without any link."""
     asked, threshold = case.asked.diversity, case.policy.thresholds.l
     names = [name for name in case.asked.confidential if name in case.after.columns]
+    if not names or not case.class_sets:
+        return _without_confidential(case, "l")
     found = {name: min(diversity(c, case.after[name], asked) for c in case.class_sets) for name in names}
     worst = min(found, key=lambda name: found[name])
     value = found[worst]
     broken = asked is not None and value < asked.l - 1e-9
     bad = broken or (threshold is not None and value < threshold - 1e-9)
     kind = "distinct" if asked is None else asked.kind
-    told = f"the least diverse class has l = {value:g} ({kind}) in {worst!r}"
+    text = f"the least diverse class has l = {value:g} ({kind}) in {worst!r}"
     if value <= 1:
-        told += ": all its records share one value, which is told without any link"
+        text += _homogeneous(case, worst)
     return case.judged(
-        "l", bad, told, value, asked.l if asked is not None and broken else threshold,
+        "l", bad, text, value, asked.l if asked is not None and broken else threshold,
         "ask the method for l (shoal generalize -l), or take a larger k", promised=broken,
     )  # fmt: skip
+
+
+def _homogeneous(case: Case, name: str) -> str:
+    """Which value the homogeneous classes disclose, and of how many records."""
+    shares = [largest_share(found, case.after[name], case.units) for found in case.class_sets]
+    worst = max((share for share in shares if share), key=lambda share: share.homogeneous_records, default=None)
+    if worst is None or not worst.homogeneous_classes:
+        return ""
+    one = worst.homogeneous_classes == 1
+    value = "missing" if worst.frequent_value is None else worst.frequent_value
+    return (
+        f": {worst.homogeneous_records:,} records stand in {worst.homogeneous_classes:,} "
+        f"{'class' if one else 'classes'} with a single value, {worst.frequent_records:,} of them with {value!r}"
+    )
 
 
 def greatest_t(case: Case) -> Finding:
     """How far a class's confidential values lie from those of the whole table."""
     asked, threshold = case.asked.t, case.policy.thresholds.t
     names = [name for name in case.asked.confidential if name in case.after.columns]
+    if not names or not case.class_sets:
+        return _without_confidential(case, "t")
     way = case.asked.distance
     found = {name: max(farthest(c, case.after[name], way) for c in case.class_sets) for name in names}
     worst = max(found, key=lambda name: found[name])
     value = found[worst]
     broken = asked is not None and value > asked + 1e-9
     bad = broken or (threshold is not None and value > threshold + 1e-9)
-    told = f"the values of {worst!r} in a class lie at most {value:.4g} ({way}) from those of the whole table"
+    text = f"the values of {worst!r} in a class lie at most {value:.4g} ({way}) from those of the whole table"
     return case.judged(
-        "t", bad, told, round(value, 6), asked if broken else threshold,
+        "t", bad, text, round(value, 6), asked if broken else threshold,
         "ask the method for t (shoal generalize -t), or take a larger k", promised=broken,
+    )  # fmt: skip
+
+
+def _without_confidential(case: Case, check: str) -> Finding:
+    """Not measured: fine only where the publisher states that no column is confidential."""
+    if case.asked.roles.no_confidential:
+        return case.judged(check, False, "the publisher states that no column is confidential")
+    if check not in case.policy.blocks:
+        return case.judged(check, False, "not measured: no confidential column is named")
+    return case.unmeasured(
+        check, "no confidential column is named",
+        "name the confidential columns (--confidential), or state that there is none (--no-confidential)",
     )  # fmt: skip

@@ -34,6 +34,7 @@ class Written:
     """A released file: its cells, and what it says beside them.
 
     blanks: the format does not tell an empty text from a missing one. tolerance: of its numbers, relative.
+    text: the cells of a text file as they stand, for readers that take every column as text.
     """
 
     frame: pl.DataFrame
@@ -41,6 +42,7 @@ class Written:
     labels: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
     blanks: bool = False
     tolerance: float = 0.0
+    text: pl.DataFrame | None = None
 
 
 def read_written(
@@ -57,12 +59,15 @@ def read_written(
     try:
         if suffix in TEXT_FILES:
             packed = (name or path.name).lower().endswith(".gz")
-            return Written(_text(path, packed, like, encoding, delimiter))
+            frame, text = _text(path, packed, like, encoding, delimiter)
+            return Written(frame, text=text)
         if suffix in LABELLED:
             return _labelled(path, suffix)
         if suffix in (".parquet", ".pq"):
             with open(path, "rb") as file:
-                return Written(pl.read_parquet(file), _foreign(pl.read_parquet_metadata(path)))
+                frame = pl.read_parquet(file)
+                file.seek(0)
+                return Written(frame, _foreign(pl.read_parquet_metadata(file)))
         if suffix in (".arrow", ".feather", ".ipc"):
             return Written(_arrow(path), _foreign(_arrow_metadata(path)))
     except (pl.exceptions.PolarsError, OSError, csv.Error) as error:
@@ -89,7 +94,10 @@ def _column_of(column: Any) -> pl.Series:
 # -- text ----------------------------------------------------------------------------------------
 
 
-def _text(path: Path, packed: bool, like: pl.DataFrame, encoding: str | None, delimiter: str | None) -> pl.DataFrame:
+def _text(
+    path: Path, packed: bool, like: pl.DataFrame, encoding: str | None, delimiter: str | None
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The typed columns of a text file, and its cells as text."""
     raw = gzip.decompress(path.read_bytes()) if packed else path.read_bytes()
     raw = _utf8(raw, encoding, path)
     if b"\n" not in raw:
@@ -100,12 +108,10 @@ def _text(path: Path, packed: bool, like: pl.DataFrame, encoding: str | None, de
     _check_shape(raw, delimiter, len(header), path)
     options: dict[str, Any] = {"separator": delimiter, "infer_schema": False, "quote_char": '"'}
     cells = pl.read_csv(raw, has_header=True, new_columns=[str(j) for j in range(len(header))], **options)
-    columns = []
-    for j, name in enumerate(header):
-        text = cells.to_series(j).rename(name)
-        columns.append(typed(text, like[name].dtype) if name in like.columns else _number(text, pl.Float64()))
+    texts = [cells.to_series(j).rename(name) for j, name in enumerate(header)]
+    columns = [typed(t, like[t.name].dtype) if t.name in like.columns else _number(t, pl.Float64()) for t in texts]
     try:
-        return pl.DataFrame(columns)
+        return pl.DataFrame(columns), pl.DataFrame(texts)
     except pl.exceptions.DuplicateError as error:
         raise InputError(f"the release {path} has a column name twice: {', '.join(header)}") from error
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import warnings
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import polars as pl
 
 from shoal.data.files import as_polars, write_file
 from shoal.data.source import FileSource
@@ -14,37 +18,49 @@ from shoal.data.table import Table
 from shoal.errors import PromiseError, ShoalWarning
 from shoal.gate.asked import Asked
 from shoal.gate.case import Case
+from shoal.gate.cells import classes
 from shoal.gate.check import examine
-from shoal.gate.findings import Findings
+from shoal.gate.findings import Finding, Findings
 from shoal.gate.order import shuffled_order
 from shoal.gate.policy import policy_named
-from shoal.gate.reading import frame_of, read_written
+from shoal.gate.reading import Written, frame_of, read_written
 
 
-def save_checked(
-    original: Table,
-    table: Any,
-    asked: Asked,
-    target: Path,
-    *,
-    seed: int,
-    shuffle: bool,
-    policy: str | os.PathLike[str] | None,
-    previous: str | os.PathLike[str] | None,
-) -> Findings:
-    """Write `table` if the file that was written keeps its promises and, where one is named, the policy's.
+@dataclass(frozen=True)
+class Saving:
+    """How a release is saved, as the publisher states it.
 
-    Without a policy only promises are checked. Warnings of a policy are told, blocks leave no file.
+    shuffle: rows in a random order. keep_order: the original order, although it discloses values. policy: a name or a
+    TOML file; what it blocks is not written. previous: an earlier release of the same records; first_release: there is
+    none. accept_k: the k over everything known that is accepted instead of the promised one. round_weight: each record
+    gets the mean weight of its equivalence class.
     """
-    judge = policy_named("default" if policy is None else Path(policy) if isinstance(policy, os.PathLike) else policy)
+
+    shuffle: bool = False
+    keep_order: bool = False
+    policy: str | os.PathLike[str] | None = None
+    previous: str | os.PathLike[str] | None = None
+    first_release: bool = False
+    accept_k: int | None = None
+    round_weight: bool = False
+
+    def policy_name(self) -> str | Path:
+        given = "default" if self.policy is None else self.policy
+        return Path(given) if isinstance(given, os.PathLike) else given
+
+
+def save_checked(original: Table, table: Any, asked: Asked, target: Path, saving: Saving, key: int | str) -> Findings:
+    """Write `table` if the file that was written keeps its guarantees and, where one is named, the policy's.
+
+    key: the secret or the seed of the rows' order. Warnings of a policy are shown, blocks leave no file.
+    """
+    judge = policy_named(saving.policy_name())
     before, after, source = frame_of(original.frame), as_polars(table), original.source
-    earlier = None if previous is None else read_written(Path(previous), after)
-    if shuffle:
-        order = shuffled_order(seed, before, asked.changed)
+    earlier = None if saving.previous is None else read_written(Path(saving.previous), after)
+    if saving.shuffle:
+        order = shuffled_order(key, before, asked.changed)
         before, after = before[order], after[order]
         source = None if source is None else source.take(order)
-        if earlier is not None and earlier.frame.height == len(order):
-            earlier = replace(earlier, frame=earlier.frame[order])
     found: list[Findings] = []
 
     def gate(temporary: Path) -> None:
@@ -52,26 +68,68 @@ def save_checked(
         given = {} if dialect is None else {"encoding": dialect.encoding}
         written = read_written(temporary, after, name=target.name, **given)
         case = Case(
-            before, written, asked, judge, order="shuffled" if shuffle else "kept", expected=after, previous=earlier,
-            labels=_labels(source),
+            before, written, asked, judge, order="shuffled" if saving.shuffle else "kept",
+            aligned=written.frame.height == before.height, expected=after,
+            previous=earlier, labels=_labels(source), accept_k=saving.accept_k, first_release=saving.first_release,
+            keep_order=saving.keep_order,
         )  # fmt: skip
-        found.append(examine(case, promised_only=policy is None and previous is None))
-        _stop(found[0], policy)
+        found.append(examine(case))
+        stop_if_blocked(found[0], saving.policy)
 
-    write_file(after, target, source, check=gate)
-    if policy is not None or previous is not None:
+    write_file(after, target, source, protected=asked.changed, check=gate)
+    if saving.policy is not None or saving.previous is not None:
         for finding in found[0].warnings:
             warnings.warn(f"{finding.check}: {finding.finding}; {finding.todo}", ShoalWarning, stacklevel=3)
     return found[0]
+
+
+def examine_unsaved(original: Table, table: Any, asked: Asked) -> Findings:
+    """The findings on a table that is not written: as if it were saved in the original's order."""
+    case = Case(frame_of(original.frame), Written(frame_of(table)), asked, policy_named("default"),
+                labels=_labels(original.source))  # fmt: skip
+    return examine(case)
+
+
+def known_smallest(original: Table, table: Any, asked: Asked) -> int:
+    """k over everything that an intruder may know, without the other checks."""
+    case = Case(frame_of(original.frame), Written(frame_of(table)), asked, policy_named("default"))
+    counts = case.unit_counts(case.known)
+    return int(counts.min()) if counts.size else 0
+
+
+def class_weights(frame: pl.DataFrame, weight: str, known: Sequence[str]) -> pl.DataFrame:
+    """The frame with the mean weight of each equivalence class: the total is kept, and no record stands out by it."""
+    found = classes(frame, tuple(known))
+    sums = found.reduced(np.add, frame[weight].cast(pl.Float64).to_numpy())
+    means = np.array([float(f"{mean:.12g}") for mean in sums / found.sizes])  # no residue of the order of a sum
+    return frame.with_columns(pl.Series(weight, means[found.labels]))
 
 
 def _labels(source: FileSource | None) -> Any:
     return {} if source is None or source.labels is None else source.labels.values
 
 
-def _stop(found: Findings, policy: str | os.PathLike[str] | None) -> None:
-    """An error with everything that blocks."""
-    if found.blocking:
-        told = "; ".join(f"{f.check}: {f.finding} ({f.todo})" for f in found.blocking)
-        what = "breaks a promise" if policy is None else f"does not pass the policy {found.policy!r}"
-        raise PromiseError(f"the file {what}, and nothing is written. {told}")
+def stop_if_blocked(found: Findings, policy: str | os.PathLike[str] | None) -> None:
+    """An error with everything that blocks, and the findings beside it."""
+    if not found.blocking:
+        return
+    head = "Nothing was written." if policy is None else f"Nothing was written: the policy {found.policy!r} blocks it."
+    error = PromiseError(" ".join([head, *sentences(found.blocking)]))
+    error.findings = found
+    raise error
+
+
+def sentences(findings: Sequence[Finding]) -> list[str]:
+    """Findings as sentences; what to do is said once."""
+    said: set[str] = set()
+    made = []
+    for finding in findings:
+        made.append(sentence(finding if finding.todo not in said else replace(finding, todo="")))
+        said.add(finding.todo)
+    return made
+
+
+def sentence(finding: Finding) -> str:
+    """A finding and what to do, as sentences."""
+    parts = [part[0].upper() + part[1:] for part in (finding.finding, finding.todo) if part]
+    return " ".join(f"{part.rstrip('.')}." for part in parts)

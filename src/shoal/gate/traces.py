@@ -1,4 +1,4 @@
-"""What a file tells of how it was made: numbers of rows and groups, metadata, formulas, codes, earlier releases."""
+"""What a file tells of how it was made: numbers of rows and groups, metadata, formulas, codes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from shoal.gate.case import Case
-from shoal.gate.cells import classes, comparable, differing, is_number, numbers
+from shoal.gate.cells import comparable, is_number, numbers
 from shoal.gate.findings import Finding
 
 INDEX = re.compile(r"__index_level_\d+__|unnamed: ?\d+|index|level_\d+|row[ _.]?(names?|id|nr|no|number|index)", re.I)
@@ -84,30 +84,6 @@ def labels(case: Case) -> Finding:
     return case.judged(
         "labels", bool(lost), told, len(lost), 0, "write the labels (.sav, .dta), or release the list of codes with it"
     )
-
-
-def previous(case: Case) -> Finding:
-    """Classes of this release and of an earlier one, intersected: who is in both has only these to hide among."""
-    earlier = case.previous
-    assert earlier is not None
-    todo = "keep the groups of the earlier release, or withdraw it"
-    shared = [name for name in case.quasi if name in earlier.frame.columns]
-    if earlier.frame.height != case.rows:
-        return case.unmeasured(
-            "previous", f"the earlier release has {earlier.frame.height:,} rows and this one {case.rows:,}", todo
-        )
-    if not shared:
-        return case.unmeasured("previous", "the earlier release has none of the quasi-identifiers", todo)
-    common = [name for name in case.untouched if name in earlier.frame.columns]
-    if not case.aligned or any(differing(case.after[n], earlier.frame[n]).any() for n in common):
-        return case.unmeasured("previous", "the rows of the two releases are not in the same order", todo)
-    both = case.after.select(case.quasi).hstack(
-        earlier.frame.select([pl.col(name).alias(f"{name} before") for name in shared])
-    )
-    least = classes(both, tuple(both.columns), case.kept).smallest
-    k = case.asked.k or case.policy.thresholds.k or 2
-    told = f"the smallest intersection of a class with one of the earlier release has {least:,} records"
-    return case.judged("previous", least < k, told, least, k, todo)
 
 
 def minimality(case: Case) -> Finding:

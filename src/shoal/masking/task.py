@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -89,6 +89,17 @@ class Task:
     def unmasked_allowed(self) -> int:
         """How many of the original outliers may stay outliers."""
         return int(np.floor(self.limits.sensitivity * self.outlying.size + 1e-9))
+
+    def in_order(self, rows: Ints) -> Task:
+        """The same task with its records in another order: which of equally good swaps is chosen depends on it."""
+        moved = replace(
+            self.influential,
+            ordinal=np.ascontiguousarray(self.influential.ordinal[:, rows]),
+            nominal=np.ascontiguousarray(self.influential.nominal[:, rows]),
+        )
+        return replace(
+            self, district=self.district[rows], vital=self.vital[rows], partner=self.partner[rows], influential=moved
+        )
 
     def judge(self, counts: Ints, metric: float) -> Verdict:
         """Compatibility, outliers and feasibility of a modified signal reached at a total metric."""

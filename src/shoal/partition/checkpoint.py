@@ -12,13 +12,15 @@ import json
 import os
 import threading
 import time
-from collections.abc import Sequence
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.errors import InputError, UsageError
+from shoal.errors import InputError, UsageError, WriteError
 from shoal.partition.chains import STEP, Chain
 from shoal.partition.recombine import Recombination
 
@@ -27,6 +29,7 @@ Indices = NDArray[np.int32]
 
 SPARED = 5  # times what a write took: so long there is no other for the sake of a recombination
 EVERY = 20.0  # seconds between two writes, at most
+DAMAGED = (OSError, KeyError, TypeError, ValueError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error)
 WRITES = 30  # in a whole search, at least: a killed one loses a thirtieth of its work and the pieces under way
 
 
@@ -42,7 +45,8 @@ class Checkpoint:
         self._took = 0.0  # seconds, the last write
         self._lock = threading.Lock()
         self._fingerprint = ""
-        if path is not None:
+        if self.path is not None:
+            _check_place(self.path)
             digest = hashlib.sha256(repr((values.shape, k, options)).encode())
             digest.update(np.ascontiguousarray(values).tobytes())
             digest.update(b"" if weights is None else np.ascontiguousarray(weights).tobytes())
@@ -83,12 +87,8 @@ class Checkpoint:
                     "seen": np.array([labels for c in chains for labels in c.seen], dtype=np.int32),
                     "recombined": np.frombuffer(told.encode(), dtype=np.uint8),
                 }
-            part = self.path.with_name(self.path.name + ".part")
-            with part.open("wb") as out:
-                np.savez(out, **arrays)  # type: ignore[arg-type]  # compressing takes thirty times as long
-                out.flush()
-                os.fsync(out.fileno())
-            part.replace(self.path)
+            arrays["digest"] = np.array(_digest(arrays))
+            _write(self.path, arrays)
             self._last = time.monotonic()
             self._took = self._last - clock
         finally:
@@ -106,6 +106,8 @@ class Checkpoint:
         try:
             with np.load(self.path, allow_pickle=False) as file:
                 a = {name: file[name] for name in file.files}
+            if str(a.pop("digest")) != _digest(a):
+                raise InputError(f"The checkpoint {self.path} is damaged: start without --resume.")
             if str(a["fingerprint"]) != self._fingerprint:
                 raise InputError(
                     f"{self.path} is the checkpoint of another search: records, weights, k, method, effort and seed "
@@ -130,5 +132,50 @@ class Checkpoint:
             return chains, int(a["stage"]), list(a["kept"]), recombined
         except FileNotFoundError:
             raise InputError(f"there is no checkpoint {self.path}; start without --resume") from None
-        except (OSError, KeyError, TypeError, ValueError, EOFError) as error:
+        except DAMAGED as error:
             raise InputError(f"{self.path} is not a checkpoint of Shoal ({error}); start without --resume") from None
+
+
+def _digest(arrays: Mapping[str, NDArray[np.generic]]) -> str:
+    """A checksum of everything in a checkpoint: nothing damaged may reach a kernel, which trusts its arguments."""
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name} {array.dtype.str} {array.shape};".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _check_place(path: Path) -> None:
+    """An error now, before any work, if a checkpoint cannot be written here; no other file is ever replaced."""
+    if path.is_dir() or not path.parent.is_dir():
+        raise UsageError(f"Cannot write the checkpoint {path}: name a file in a folder that exists.")
+    if path.exists() and not _is_checkpoint(path):
+        raise UsageError(
+            f"Cannot write the checkpoint {path}: the file exists and is not a checkpoint. Name another file."
+        )
+
+
+def _is_checkpoint(path: Path) -> bool:
+    try:
+        with zipfile.ZipFile(path) as packed:
+            return "fingerprint.npy" in packed.namelist()
+    except (OSError, zipfile.BadZipFile):
+        # A damaged checkpoint still begins as one; an empty file holds nothing to lose.
+        with open(path, "rb") as file:
+            return file.read(4) in (b"PK\x03\x04", b"")
+
+
+def _write(path: Path, arrays: Mapping[str, NDArray[np.generic]]) -> None:
+    """Write the arrays, all or nothing."""
+    part = path.with_name(path.name + ".part")
+    try:
+        with part.open("wb") as out:
+            np.savez(out, **arrays)  # type: ignore[arg-type]  # compressing takes thirty times as long
+            out.flush()
+            os.fsync(out.fileno())
+        part.replace(path)
+    except OSError as error:
+        raise WriteError(f"Cannot write the checkpoint {path}: {error.strerror}.") from error
+    finally:
+        part.unlink(missing_ok=True)

@@ -29,23 +29,25 @@ NEIGHBOURS = 10
 FEWEST = 8
 
 
-def path(values: Floats, k: int, *, weights: Floats | None = None, order: str = "tour") -> KPartition:
+def path(
+    values: Floats, k: int, *, weights: Floats | None = None, path_order: str = "tour", order: str | None = None
+) -> KPartition:
     """The optimal cut of an order of the records into groups of k to 2k-1.
 
-    order: "nearest": from the record farthest from the centroid always on to the nearest one not
+    path_order: "nearest": from the record farthest from the centroid always on to the nearest one not
     yet visited; "mdav": group by group of MDAV's partition, always on to the group with the
     nearest centroid and within it to the nearest record; "tour": the nearest order, shortened as a
-    round tour by 2-opt and Or-opt. Ties go to the lowest row.
+    round tour by 2-opt and Or-opt. Ties go to the lowest row. order: the same by its earlier name.
     """
     values = as_rows(values)
     k = check_k(k, len(values))
     weights = as_weights(weights, len(values))
-    check_choice("order", order, ORDERS)
+    path_order = check_choice("path_order", path_order if order is None else order, ORDERS)
     first = farthest_from_centroid(values, weights)
-    if order == "mdav":
+    if path_order == "mdav":
         return _cut(values, weights, k, _through_groups(values, k, weights, first))
     rows = visit(values, first, False)[0]
-    if order == "nearest":
+    if path_order == "nearest":
         return _cut(values, weights, k, rows)
     return _cut_round(values, weights, k, _shortened(values, rows))
 

@@ -59,8 +59,8 @@ class ComposedRelease(Release):
         n, sizes = self.original.rows, joint_sizes(self.protected, self.steps)
         over = "over all protected columns together"
         joint = [
-            Figure("k", int(sizes.min()), f"1 to {n}", f"the smallest class of records that look alike, {over}"),
-            Figure("uniques", int((sizes == 1).sum()), f"0 to {n}", f"records that look like no other, {over}"),
+            Figure("k", int(sizes.min()), f"1 to {n}", f"the smallest equivalence class, {over}"),
+            Figure("uniques", int((sizes == 1).sum()), f"0 to {n}", f"unique records, {over}"),
         ]
         named = zip(self.names, self._on_final(), strict=True)
         return Assessment(
@@ -74,7 +74,7 @@ class ComposedRelease(Release):
 
     def _on_final(self) -> Iterator[Release]:
         """Each step's release as if it had led to the final table in one go: only its own columns differ."""
-        final = wrap(self.table)
+        final = wrap(self.frame)
         for step in self.steps:
             kept = _places(step.original, self.original.numbering)
             before = wrap(step.original.frame)
@@ -85,7 +85,7 @@ class ComposedRelease(Release):
                 self.original.source,
                 numbering=self.original.numbering,
             )
-            yield replace(step, original=original, table=self.table)
+            yield replace(step, original=original, frame=self.frame)
 
 
 def compose(given: Table, names: Sequence[str], steps: Sequence[Release]) -> ComposedRelease:
@@ -103,7 +103,7 @@ def compose(given: Table, names: Sequence[str], steps: Sequence[Release]) -> Com
     original = Table(frame.to_native(), given.roles, last.original.source, numbering=numbers)
     release = ComposedRelease(
         original=original,
-        table=last.table,
+        frame=last.frame,
         changed=tuple(name for name in original.columns if name in changed),
         k=None,
         facts={},

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
 from shoal.data.columns import Coded, coded, without_missing
-from shoal.data.reading import as_table
+from shoal.data.frames import wrap
+from shoal.data.reading import as_table, refuse_roles
 from shoal.data.table import Table
 from shoal.errors import UsageError, check_choice, check_k, unknown
 from shoal.evolve.clock import Clock
@@ -90,7 +92,10 @@ def generalize(
     k = check_k(k, table.rows)
     if not 0 <= suppress < 1:
         raise UsageError(f"suppress must be a share of the rows from 0 up to, not including, 1, not {suppress!r}")
-    codes = {name: coded(table, name) for name in columns}
+    codes = {name: _coded(table, name) for name in columns}
+    stated = {name: list(values) for name, values in table.roles.order.items() if name in columns}
+    if order is None or isinstance(order, Mapping):
+        order = {**stated, **(order or {})} or None
     default = order if order is not None else ("auto" if method == "search" else "alphabetical")
     domains = [_domain(name, codes[name], granularity, cuts, default, taxonomy, columns) for name in columns]
     confidential = _confidential(table, l, t)
@@ -151,10 +156,20 @@ def _check_options(method: str, effort: str | None, population: int | None, eval
 
 
 def _quasi(table: Table) -> tuple[str, ...]:
-    columns = table.quasi_columns()
+    columns = table.quasi_columns(to_protect=True)
+    refuse_roles(table, "generalize", ("derived",))
     if len(columns) < 1:
         raise UsageError("at least one quasi-identifier is needed")
     return tuple(columns)
+
+
+def _coded(table: Table, name: str) -> Coded:
+    """A column's values and codes; numbers that are codes (--nominal) are names."""
+    found = coded(table, name)
+    if not found.numeric or name not in table.roles.nominal:
+        return found
+    names = [None if v is None else f"{v:g}" for v in found.values]
+    return Coded(names, found.codes, found.counts, numeric=False)
 
 
 def _domain(
@@ -296,9 +311,10 @@ def _release(
         **front.facts,
         **clock.read(),
     }
+    beside = table.without_role() if starred is not None and table.roles.quasi else ()
     return GeneralizedRelease(
         original=table,
-        table=table.protected(new),
+        frame=suppressed_beside(table.protected(new), beside, starred),
         changed=tuple(d.name for d in domains),
         k=point.k,
         facts=facts,
@@ -308,7 +324,27 @@ def _release(
         domains=tuple(domains),
         rules=dict(zip(confidential, problem.rules.rules, strict=True)),
         sets=tuple(tuple(s) for s in sets) if sets is not None else (),
+        starred_beside=tuple(beside),
     )
+
+
+def suppressed_beside(frame: Any, columns: Sequence[str], starred: Any) -> Any:
+    """The frame with columns without a role suppressed in the starred rows, where an intruder would know them too.
+
+    Text gets a star, every other type a missing value.
+    """
+    if not columns:
+        return frame
+    data = wrap(frame)
+    kept = nw.new_series("kept", (~starred).tolist(), nw.Boolean, backend=data.implementation)
+    new = []
+    for name in columns:
+        is_text = data[name].dtype == nw.String
+        column = data[name].cast(nw.String) if data[name].dtype in (nw.Categorical, nw.Enum) else data[name]
+        rest = nw.lit(SUPPRESSED) if is_text or column.dtype == nw.String else nw.lit(None)
+        part = data.with_columns(column.alias(name), kept.alias("\x00kept"))
+        new.append(part.select(nw.when(nw.col("\x00kept")).then(nw.col(name)).otherwise(rest).alias(name))[name])
+    return data.with_columns(*new).to_native()
 
 
 def _cuts(domains: Sequence[Domain], point: Point) -> dict[str, list[str]]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from shoal.data.columns import coded
 from shoal.data.files import atomically, check_place
+from shoal.data.frames import wrap
 from shoal.errors import PromiseError, UsageError
 from shoal.gate.asked import Asked, Diversity
 from shoal.generalization.constraints import Rule
@@ -28,17 +29,23 @@ from shoal.release import Release
 
 @dataclass(frozen=True, eq=False)
 class GeneralizedRelease(Release):
-    """A release whose quasi-identifiers are labels of groups; rows with * in all of them are suppressed."""
+    """A release whose quasi-identifiers are categories; rows with * in all of them are suppressed.
+
+    starred_beside: columns without a role, which are suppressed in the same rows.
+    """
 
     mapping: Mapping | None = None
     domains: tuple[Domain, ...] = ()
     rules: Dict[str, Rule] = field(default_factory=dict)
     sets: tuple[tuple[str, ...], ...] = ()
+    starred_beside: tuple[str, ...] = ()
     kind: ClassVar[str] = "generalization"
 
     def verify(self) -> None:
         """Check on the final table: rows, identifiers, other columns, and k, l and t of every row that is kept."""
-        Release(self.original, self.table, self.changed, None, self.facts).verify()
+        changed = (*self.changed, *self.starred_beside)
+        Release(self.original, self.frame, changed, None, self.facts).verify()
+        self._verify_beside()
         if self.k is None:
             return
         smallest = self.smallest_class()
@@ -55,9 +62,21 @@ class GeneralizedRelease(Release):
                     "asked for; nothing is written"
                 )
 
+    def _verify_beside(self) -> None:
+        """Columns without a role differ from the original in suppressed rows only."""
+        for name in self.starred_beside:
+            before, after = (
+                wrap(table.frame)[name].filter(self._kept.tolist()).to_list()
+                for table in (self.original, self.protected)
+            )
+            pairs = zip(before, after, strict=True)
+            if any(old != new and not (_is_missing(old) and _is_missing(new)) for old, new in pairs):
+                raise PromiseError(f"the column {name!r} should be unchanged, but it differs; nothing is written")
+
     def asked(self) -> Asked:
         """k for each set, and the l and t that were asked for."""
-        given = replace(super().asked(), column_groups=self.sets)
+        wanted = self.facts.get("k") if self.k is None else None  # a mapping from other data: measured, not promised
+        given = replace(super().asked(), column_groups=self.sets, wanted_k=wanted)
         if not self.rules:
             return given
         rule = next(iter(self.rules.values()))  # one for all confidential columns
@@ -77,8 +96,8 @@ class GeneralizedRelease(Release):
         n = self.original.rows
         sizes = class_sizes([self._codes[name][self._kept] for name in self.changed])
         figures = [
-            Figure("k", self.smallest_class(), f"1 to {n}", "the smallest class of records that look alike"),
-            Figure("uniques", int((sizes == 1).sum()), f"0 to {n}", "records that look like no other"),
+            Figure("k", self.smallest_class(), f"1 to {n}", "the smallest equivalence class of the protected columns"),
+            Figure("uniques", int((sizes == 1).sum()), f"0 to {n}", "unique records in the protected columns"),
             Figure("suppressed", n - int(self._kept.sum()), f"0 to {n}", "records with * in every quasi-identifier"),
         ]
         if "nwp" in self.facts:
@@ -136,3 +155,7 @@ class GeneralizedRelease(Release):
             worst_l = min(worst_l, float(diversity_of(label, values.codes[kept], rule.kind, rule.c).min()))
             worst_t = max(worst_t, t_closeness(label, values.codes[kept], rule.distance, reference))
         return worst_l, worst_t
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or value != value

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.data.reading import as_table
+from shoal.data.reading import as_table, refuse_roles
 from shoal.data.scaling import scale
 from shoal.errors import PromiseError, UsageError, check_choice, check_k, unknown
 from shoal.evolve.clock import Clock
@@ -95,7 +95,8 @@ def group_attributes(
     chosen = _method(method, groups, size, evaluations, seconds, with_front)
     check_choice("convention", convention, CONVENTIONS)
     table = as_table(data, quasi=quasi)
-    columns = table.quasi_columns()
+    columns = table.quasi_columns(to_protect=True, numbers_only=True)
+    refuse_roles(table, "group", ("derived", "nominal", "order"))
     clock = Clock()
     table = table.with_missing(missing, columns)
     k = check_k(k, table.rows)
@@ -136,7 +137,7 @@ def group_attributes(
     frame = table.protected({name: protected[:, j] for j, name in enumerate(columns)}, round_columns=whole)
     return GroupedRelease(
         original=table,
-        table=frame,
+        frame=frame,
         changed=tuple(columns),
         k=None,
         facts={

@@ -60,6 +60,7 @@ def mask_group(
     distortion: float = 0.3,
     pick: int = 1,
     seed: int = 0,
+    secret: str | None = None,
     threads: int = 1,
     progress: Progress = silent,
     **options: Any,
@@ -72,8 +73,9 @@ def mask_group(
     or difference (with `second`, another group). outliers, thresholds: districts to mask and the values to bring
     them to, found by the tau test and by `rule` (largest: the nth largest ordinary value; below: that minus a fifth
     of the gap) if not given. compatibility, sensitivity, distortion: when a solution is feasible. pick: which of
-    the feasible solutions, by distortion. options: budget, steps (flow); runs, generations, population, pairs,
-    tournament, recombination, mutation, p_mem, centre, tau, flow_seeds (memetic).
+    the feasible solutions, by distortion. secret: 128 random bits, hexadecimal, that the choices among equals are drawn
+    from; drawn anew if neither a secret nor a seed is given. options: budget, steps (flow); runs, generations,
+    population, pairs, tournament, recombination, mutation, p_mem, centre, tau, flow_seeds (memetic).
     """
     check_choice("method", method, METHODS)
     _check_options(method, options)
@@ -94,13 +96,19 @@ def mask_group(
         shape=restriction,
         root=root,
     )
-    network = Network(task)
-    answer = _answer(task, method, network, seed, threads, progress, options)
+    order = np.arange(table.rows)
+    if secret is not None:  # which of equally good records are swapped must not be predictable
+        draw = np.random.Generator(np.random.Philox(key=int(secret, 16)))
+        order, seed = draw.permutation(table.rows), int(draw.integers(2**31))
+    hidden = task.in_order(order)
+    network = Network(hidden)
+    answer = _answer(hidden, method, network, seed, threads, progress, options)
+    answer = replace(answer, solutions=[replace(s, swaps=order[s.swaps]) for s in answer.solutions])
     solution = _picked(answer, pick, method)
     facts = _facts(task, labels, method, network, answer, solution, pick, options)
     release = GroupRelease(
         original=table,
-        table=_swapped(table, parameter, solution.swaps),
+        frame=_swapped(table, parameter, solution.swaps),
         changed=(parameter,),
         k=None,
         facts={**facts, **clock.read()},
@@ -123,6 +131,7 @@ class GroupRelease(Release):
     parameter: str
     vital: tuple[str, Sequence[Any]]
     kind: ClassVar[str] = "masking"
+    draws_at_random: ClassVar[bool] = True
 
     def verify(self) -> None:
         """Check on the final table: totals, sizes, one swap a record, only swapped pairs changed, outliers masked."""
@@ -153,7 +162,7 @@ class GroupRelease(Release):
 
     def asked(self) -> Asked:
         """Only the parameter changed, and its values only changed places."""
-        return replace(super().asked(), quasi=(), swapped=self.changed)
+        return replace(super().asked(), roles=self.original.roles, quasi=(), swapped=self.changed, promises_k=False)
 
     def swap_list(self) -> list[dict[str, Any]]:
         """The swaps: rows (counted from 1) of the vital record and its partner, their districts, their metric."""

@@ -15,6 +15,7 @@ from shoal.data.reading import as_table
 from shoal.data.table import Table
 from shoal.evolve.progress import silent
 from shoal.evolve.trace import Trace
+from shoal.gate.order import new_secret
 from shoal.recipe import Input, Recipe, Step, absolute, plain, versions
 from shoal.release import Release
 
@@ -22,29 +23,40 @@ P = ParamSpec("P")
 R = TypeVar("R", bound=Release)
 
 # What no answer depends on (threads, the state of a stopped search), what the recipe has elsewhere.
-NOT_IN_STEPS = ("data", "seed", "threads", "progress", "checkpoint", "resume")
+NOT_IN_STEPS = ("data", "seed", "secret", "threads", "progress", "checkpoint", "resume")
 
 
 def recorded(do: str, **as_plain: Callable[[Any], Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """The function, its releases with recipe, seed, versions, checksum and trace; `as_plain` prepares an argument."""
+    """The function, its releases with recipe, seed, secret, versions, checksum and trace.
+
+    as_plain: prepares an argument for the recipe. A seed that is not typed is 0 for the search, and what hides then
+    draws from a fresh secret.
+    """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         signature = inspect.signature(function)
+        takes_secret = "secret" in signature.parameters
 
         @functools.wraps(function)
         def protect(*args: P.args, **named: P.kwargs) -> R:
             bound = signature.bind(*args, **named)
             given: dict[str, Any] = bound.arguments
             table = given["data"] = as_table(given["data"])
+            typed = given.get("seed")
+            secret = given.pop("secret", None) or (new_secret() if typed is None else None)
+            given["seed"] = 0 if typed is None else int(typed)
             trace = given["progress"] = Trace(given.get("progress", silent))
             asked = _asked(signature, given)
             asked |= {name: as_plain[name](value) for name, value in asked.items() if name in as_plain and value}
-            recipe = _recipe(do, table, asked, _defaults(signature), given.get("seed", 0))
+            recipe = _recipe(do, table, asked, _defaults(signature), given["seed"], secret)
+            if takes_secret:
+                given["secret"] = secret
             release = function(*bound.args, **bound.kwargs)
             return replace(
                 release,
                 recipe=recipe,
-                seed=int(given.get("seed", 0)),
+                seed=given["seed"],
+                secret=secret,
                 versions=versions(),
                 checksum=None if table.source is None else table.source.sha256,
                 trace=trace.points,
@@ -60,11 +72,12 @@ def input_of(table: Table) -> Input:
     source, roles = table.source, table.roles
     as_read = source is not None and table.frame is source.frame
     told = {"file": str(absolute(source.path)), "sha256": source.sha256, **source.asked} if source and as_read else {}
-    names = {"identifiers": roles.identifiers, "quasi": roles.quasi, "confidential": roles.confidential}
-    return Input.model_validate({**told, **names, "weight": roles.weight})
+    return Input.model_validate({**told, **roles.as_dict()})
 
 
-def _recipe(do: str, table: Table, given: Mapping[str, Any], defaults: Mapping[str, Any], seed: int) -> Recipe | None:
+def _recipe(
+    do: str, table: Table, given: Mapping[str, Any], defaults: Mapping[str, Any], seed: int, secret: str | None
+) -> Recipe | None:
     """The recipe of one step, without what is as it is by default; None if an argument is no text, number or list."""
     try:
         asked = {name: plain(value) for name, value in given.items() if value is not None}
@@ -72,7 +85,8 @@ def _recipe(do: str, table: Table, given: Mapping[str, Any], defaults: Mapping[s
         return None
     usual = {name: plain(value) for name, value in defaults.items() if value is not None}
     arguments = {name: value for name, value in asked.items() if name not in usual or value != usual[name]}
-    return Recipe(seed=int(seed), input=input_of(table), steps=(Step(do=do, **arguments),), versions=versions())
+    step = Step(do=do, **arguments)
+    return Recipe(seed=int(seed), secret=secret, input=input_of(table), steps=(step,), versions=versions())
 
 
 def _asked(signature: inspect.Signature, given: Mapping[str, Any]) -> dict[str, Any]:

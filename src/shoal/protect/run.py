@@ -15,6 +15,7 @@ from shoal.data.files import checksum
 from shoal.data.table import Table, read
 from shoal.errors import InputError, ShoalError, ShoalWarning
 from shoal.evolve.progress import Progress, silent
+from shoal.gate.order import new_secret
 from shoal.masking.exact import mask_by_flow
 from shoal.masking.memetic import Settings
 from shoal.partition.methods import method as method_named
@@ -49,18 +50,22 @@ def run(
     """
     source = None if isinstance(recipe, Recipe) else Path(recipe)
     known = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
+    if known.secret is None and "seed" not in known.model_fields_set:
+        known = known.model_copy(update={"secret": new_secret()})  # nobody asked for a repeatable choice
     table = _input(known, changed_input, source)
     _compare_versions(known)
     releases: list[Release] = []
     for number, step in enumerate(known.steps):
         current = table if not releases else _next_table(table, releases[-1])
         try:
-            releases.append(_done(step, current, known.seed, source, threads, progress))
+            releases.append(_done(step, current, known, source, threads, progress))
         except ShoalError as error:
             where = "" if source is None else f"{place_in(source, ('steps', number))}: "
             raise type(error)(f"{where}step {number + 1} ({step.do}): {error}") from None
     made = releases[0] if len(releases) == 1 else compose(table, [step.do for step in known.steps], releases)
-    made = replace(made, recipe=known, seed=known.seed, versions=versions(), checksum=releases[0].checksum)
+    made = replace(
+        made, recipe=known, seed=known.seed, secret=known.secret, versions=versions(), checksum=releases[0].checksum
+    )
     made.verify()
     return made
 
@@ -114,7 +119,7 @@ def _input(recipe: Recipe, changed_input: bool, source: Path | None) -> Table:
             with naming_line(source, ("input", "sha256")):
                 raise InputError(f"{told}. Bring back the file, or run on it as it is now with --changed-input")
         warnings.warn(f"{told}; the result will be another one too", ShoalWarning, stacklevel=3)
-    given = asked.model_dump(exclude={"file", "sha256"})
+    given = asked.model_dump(exclude={"file", "sha256"}, exclude_defaults=True)
     with naming_line(source, lambda error: ("input", _named_in(str(error), given) or "file")):
         return read(asked.file, **given)
 
@@ -136,18 +141,30 @@ def _compare_versions(recipe: Recipe) -> None:
     if written is not None and written != here:
         warnings.warn(
             f"the recipe was written by shoal {written}, and this is {here}: the result may be another one. "
-            f"Install shoal {written} to repeat it to the bit",
+            f"Install shoal {written} to repeat it to the bit{_since_roles(written)}",
             ShoalWarning,
             stacklevel=3,
         )
 
 
+def _since_roles(written: str) -> str:
+    """What a recipe from before roles and secrets must be told."""
+    if not written.startswith("0.1."):
+        return ""
+    return (
+        ". Since 0.2 a column without a role counts as known to an intruder ('shoal look FILE --save-roles roles.toml' "
+        "drafts the roles), and what hides draws from a secret: run the command again to get a new recipe"
+    )
+
+
 def _next_table(given: Table, last: Release) -> Table:
     """The table that the last step protected, with the roles that the recipe gave its columns."""
-    return Table(last.table, given.roles.released(), last.original.source, numbering=last.original.numbering)
+    return Table(last.frame, given.roles.released(), last.original.source, numbering=last.original.numbering)
 
 
-def _done(step: Step, table: Table, seed: int, source: Path | None, threads: int | None, progress: Progress) -> Release:
+def _done(
+    step: Step, table: Table, recipe: Recipe, source: Path | None, threads: int | None, progress: Progress
+) -> Release:
     """The release of one step; the files of a taxonomy and of a mapping are relative to the recipe's folder."""
     function, given = FUNCTIONS[step.do], step.arguments
     if source is not None and "taxonomy" in given:
@@ -156,4 +173,6 @@ def _done(step: Step, table: Table, seed: int, source: Path | None, threads: int
         given["mapping"] = source.parent / given["mapping"]
     if threads is not None and "threads" in inspect.signature(function).parameters:
         given["threads"] = threads
-    return function(table, seed=seed, progress=progress, **given)
+    if recipe.secret is not None and "secret" in inspect.signature(function).parameters:
+        given["secret"] = recipe.secret
+    return function(table, seed=recipe.seed, progress=progress, **given)

@@ -36,6 +36,11 @@ def threshold(k: int | None) -> int:
     return max(AT_LEAST, k or 0)
 
 
+def is_small(count: int, total: int, least: int) -> bool:
+    """Whether a count, or what is left of the total, is a number below `least` other than 0."""
+    return 0 < count < least or 0 < total - count < least
+
+
 def bins(before: Floats, after: Floats, least: int | None = None) -> Bins | None:
     """The histograms of a column; with `least`, none of what fewer records would show. None: nothing to draw."""
     before, after = in_order(before), in_order(after)

@@ -99,6 +99,19 @@ def labels(names: Sequence[str], counts: Sequence[int]) -> Any:
     return chart
 
 
+def label_counts(names: Sequence[str], before: Sequence[int], after: Sequence[int]) -> Any:
+    """The records of each value of a column before and after, side by side."""
+    places = list(range(len(names)))
+    chart = go.Figure()
+    for when, counts, colour in (("before", before, "#c8cfd8"), ("after", after, AFTER)):
+        hover = [escape(name) for name in names]
+        chart.add_bar(x=list(counts), y=places, orientation="h", name=when, marker_color=colour, hovertext=hover)
+    chart.update_layout(xaxis_title="records", height=120 + 30 * len(names), bargap=0.3, barmode="group")
+    chart.update_xaxes(nticks=5)
+    chart.update_yaxes(tickvals=places, ticktext=[_short(name) for name in names], autorange="reversed")
+    return chart
+
+
 def correlations(names: Sequence[str], values: Sequence[Sequence[float | None]]) -> Any:
     """Correlations as a map of colours from -1 to 1."""
     few = len(names) <= 8

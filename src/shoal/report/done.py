@@ -1,4 +1,4 @@
-"""What was asked and what was done, by kind of release; on an external page only what the release itself shows."""
+"""What was asked and what was done, by kind of release; an external page shows only what the release itself shows."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ MOST_POINTS = 25  # of a front, and of feasible solutions, in a table
 
 
 def asked(release: Any, external: bool) -> list[Block]:
-    """The promise and the options; outside not what a masked group is, nor a seed."""
+    """The guarantee and the options; an external page shows neither a masked group, nor a seed, nor an accepted k."""
+    saving = [] if external else _saving(release)
     if release.kind == "composed":
-        return [block for step in _steps(release, lambda step: asked(step, external)) for block in step]
+        return [*(block for step in _steps(release, lambda step: asked(step, external)) for block in step), *saving]
     facts = release.facts
     rows: list[list[Any]] = [["method", facts.get("method")], ["k", facts.get("k")]]
+    rows += [["groups never cross", ", ".join(release.within) or None]]
     rows += [[name, facts.get(name)] for name in ("convention",)]
     for name, rule in getattr(release, "rules", {}).items():
         if rule.l > 1:
@@ -30,7 +32,7 @@ def asked(release: Any, external: bool) -> list[Block]:
         if rule.t is not None:
             rows.append([f"t of {name} ({rule.distance})", rule.t])
     for chosen in getattr(release, "sets", ()):
-        rows.append(["alike in", ", ".join(chosen)])
+        rows.append(["k holds over", ", ".join(chosen)])
     if release.kind == "masking" and not external:
         column, values = release.vital
         limits = release.task.limits
@@ -44,8 +46,26 @@ def asked(release: Any, external: bool) -> list[Block]:
         ]
     if not external:
         rows += [[name.replace("_", " "), _words(value)] for name, value in _options(release).items()]
-        rows.append(["seed", release.seed])
-    return [Grid(["", ""], [row for row in rows if row[1] is not None], text=2)]
+        drawn = "the run's secret, which stands in the recipe" if release.secret is not None else "the seed"
+        hides = "row order and swaps" if release.kind == "masking" else "row order, if shuffled"
+        rows += [["seed of the search", release.seed], [f"{hides}, drawn from", drawn]]
+    return [Grid(["", ""], [row for row in rows if row[1] is not None], text=2), *saving]
+
+
+def _saving(release: Any) -> list[Block]:
+    """How the release was saved, and what the publisher stated or accepted for it."""
+    output = None if release.recipe is None else release.recipe.output
+    given = {} if output is None else output.saving
+    names = {
+        "accept_k": "accepted k over everything known",
+        "keep_order": "kept the original order although it discloses values",
+        "first_release": "states that these records were never released before",
+        "round_weight": "weights in steps that at least k records share",
+        "shuffle": "rows in random order",
+        "previous": "earlier release",
+    }
+    rows = [[names.get(name, name), _words(value)] for name, value in given.items()]
+    return [Grid(["", ""], rows, text=2, title="How it was saved")] if rows else []
 
 
 def done(release: Any, least: int | None) -> list[Block]:
@@ -67,7 +87,7 @@ def _options(release: Any) -> dict[str, Any]:
     """What else was asked for, by the recipe, if it is not in the table of columns or told already."""
     given = release.recipe.steps[0].arguments if release.recipe is not None else {}
     told = {"method", "k", "quasi", "convention", "vital", "parameter", "compatibility", "alpha", "sets", "l", "t"}
-    told |= {"mapping"}  # what it holds is in the recipe, at the page's end
+    told |= {"mapping", "within"}  # what a mapping holds is in the recipe, at the page's end
     return {name: value for name, value in given.items() if name not in told and value is not None}
 
 
@@ -102,8 +122,9 @@ def _run(release: Release) -> list[Block]:
 def _microaggregation(release: Any, least: int | None) -> list[Block]:
     facts = release.facts
     if least is not None:
-        said = f" in {facts['groups']:,} groups" if facts.get("groups", 0) >= least else ""
-        return [Text(f"Records were put{said or ' into groups'} of at least {facts.get('k')} that look alike.")]
+        number = f"{facts['groups']:,} groups" if facts.get("groups", 0) >= least else "groups"
+        each = f"of at least {facts.get('k')} {_members(release)}"
+        return [Text(f"Shoal put the records into {number} {each} and replaced each record's values by its group's.")]
     solution = release.solution
     if not hasattr(solution, "sizes"):
         return []
@@ -114,11 +135,32 @@ def _microaggregation(release: Any, least: int | None) -> list[Block]:
     if facts.get("lower_bound") is not None:
         bound = f" No groups of at least {facts['k']} lose less than {facts['lower_bound']:.4g} %."
     sizes = f"{size[0]} to {size[-1]}" if len(size) > 1 else f"{size[0]} each"
-    text = (
-        f"{facts['n']:,} records in {facts['groups']:,} groups of {sizes}; each was replaced by its group's mean or "
-        f"median.{bound}"
-    )
+    text = f"{facts['n']:,} records in {facts['groups']:,} groups of {sizes}. {_replacement(release)}{bound}"
+    if "units" in facts:
+        text += (
+            f" The records belong to {facts['units']:,} persons or households; every group has at least "
+            f"{facts['smallest_group_units']:,} of them."
+        )
     return [Text(text), *([Charts([("Groups by their size", drawn)], wide=True)] if len(counts) > 1 else [])]
+
+
+def _members(release: Any) -> str:
+    return "persons or households" if isinstance(release.original.roles.unit, str) else "records"
+
+
+def _replacement(release: Any) -> str:
+    """What each record's values were replaced by, for the kinds of columns that there are."""
+    kinds = {about["kind"] for about in release.facts.get("per_column", {}).values()} or {"number"}
+    given = {} if release.recipe is None else release.recipe.steps[0].arguments
+    aggregates = {
+        "number": given.get("aggregate", "mean"),
+        "date": given.get("aggregate", "mean"),
+        "ordinal": "median",
+        "nominal": "most frequent value",
+    }
+    names = {"number": "numeric"}
+    parts = [f"{value} of {names.get(kind, kind)} columns" for kind, value in aggregates.items() if kind in kinds]
+    return f"Each record got its group's values: the {', the '.join(parts)}."
 
 
 def _grouping(release: Any, least: int | None) -> list[Block]:
@@ -126,10 +168,10 @@ def _grouping(release: Any, least: int | None) -> list[Block]:
     rows = [[i, ", ".join(group)] for i, group in enumerate(release.column_groups, start=1)]
     blocks: list[Block] = [
         Text(
-            "The columns of each group were microaggregated together: within them every record shares its values with "
-            f"at least {facts['k'] - 1} others."
+            "The columns of each column group were microaggregated together: within them every record shares its "
+            f"values with at least {facts['k'] - 1} others."
         ),
-        Grid(["group", "columns"], rows, text=2, title="Groups of columns"),
+        Grid(["group", "columns"], rows, text=2, title="Column groups"),
     ]
     if release.front and least is None:
         points = [
@@ -138,25 +180,25 @@ def _grouping(release: Any, least: int | None) -> list[Block]:
         ]
         taken = (facts["information_loss"], (facts["interval_disclosure"] + facts["distance_linkage"]) / 2)
         drawn = charts.choices(points, taken, "information loss, %", "disclosure risk, %")
-        blocks.append(Charts([("Choices that no other beats in both loss and risk", drawn)], wide=True))
+        blocks.append(Charts([("Pareto front: no other choice is better in both loss and risk", drawn)], wide=True))
     return blocks
 
 
 def _generalization(release: Any, least: int | None) -> list[Block]:
     facts = release.facts
     cuts: Mapping[str, Sequence[str]] = facts.get("cuts", {})
-    text = Text("Values were replaced by labels of groups of values: the same for every record that has the value.")
+    text = Text("Values were replaced by categories: the same category for every record that has the value.")
     if least is not None:
         return [text]
     blocks: list[Block] = [text]
     if cuts:
         rows = [[name, "; ".join(found), len(found)] for name, found in cuts.items()]
-        blocks.append(Grid(["column", "labels", "how many"], rows, text=2, title="Groups of values"))
+        blocks.append(Grid(["column", "categories", "how many"], rows, text=2, title="Categories"))
     drawn = []
     for name in release.changed:
         found, counts = release.label_counts(name)
         drawn.append((name, charts.labels(["* (suppressed)" if v == SUPPRESSED else v for v in found], counts)))
-    blocks.append(Charts(drawn, note="Records that have each label."))
+    blocks.append(Charts(drawn, note="Records of each category."))
     if "front" in facts:
         blocks += _front(facts)
     return blocks
@@ -190,8 +232,8 @@ def _masking(release: Any, least: int | None) -> list[Block]:
         return [
             Text(
                 "Pairs of similar records exchanged their districts, so that the districts where a group of people is "
-                "concentrated no longer stand out. Nothing else changed. Which group, which districts and how many "
-                "pairs is not told: it would undo the protection."
+                "concentrated no longer stand out. Nothing else changed. The report does not name the group, the "
+                "districts or the number of pairs: that would undo the protection."
             )
         ]
     signals = charts.signal_chart(

@@ -1,4 +1,4 @@
-"""What a release does not promise, by the way it was made; docs/limitations.md has more."""
+"""What a release does not guarantee, by the way it was made; docs/limitations.md has more."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from collections.abc import Sequence
 
 _ALL = [
     (
-        "Only the named columns are protected.",
-        "A column that was not named is released as it is; if an intruder can know it, it must be named.",
+        "Confidential and as-is columns are released unchanged.",
+        "Whoever knows their values can find records by them; that nobody does is the publisher's statement.",
     ),
     (
-        "Alike is not the same as secret.",
-        "If all records of a class share a confidential value, nobody needs to know who is who.",
+        "Groups can reveal shared confidential values.",
+        "If all records of a class share a confidential value, it is disclosed without finding anybody.",
     ),
     (
-        "Two releases can be intersected.",
-        "Another release of the same people with other groups may tell more than either of them.",
+        "Two releases can be combined.",
+        "Another release of the same people with other groups may disclose more than either of them.",
     ),
 ]
 _MEANS = [
     (
         "Group means are exact.",
-        "All but one member of a group, pooling what they know, can work out the last one's value.",
+        "All but one member of a group, together, can compute the last one's value.",
     ),
     ("Extremes are pulled in.", "Means are kept; variances shrink, and the largest and smallest values move inwards."),
 ]
@@ -29,15 +29,15 @@ _OWN = {
     "microaggregation": _MEANS,
     "grouping": [
         (
-            "k holds within each group of columns only.",
-            "Over all columns together fewer records may look alike, even a single one.",
+            "k holds within each column group only.",
+            "Over all columns together a class may be smaller, even a single record.",
         ),
         *_MEANS,
     ],
     "generalization": [
         (
-            "Labels still narrow a value down.",
-            "A class of k records hides who is who, not that each of them lies in the group of its label.",
+            "Categories still narrow a value down.",
+            "A class of k records hides who is who, not that the value of each lies in its category.",
         ),
     ],
     "masking": [
@@ -47,17 +47,17 @@ _OWN = {
         ),
         (
             "Only these outliers are masked.",
-            "The districts where this group is concentrated no longer stand out; other groups are as they were.",
+            "The districts where this group is concentrated no longer stand out; other groups are unchanged.",
         ),
     ],
     "files": [
-        ("Measured, not verified.", "This page compares two files; it does not know how the second was made."),
+        ("Measured, not verified.", "This report compares two files; it does not know how the second was made."),
     ],
 }
 
 
 def limits(kinds: Sequence[str]) -> list[tuple[str, str]]:
-    """The points that hold for a release with steps of these kinds, each once."""
+    """The points for a release with steps of these kinds, each once."""
     own = [point for kind in kinds for point in _OWN[kind]]
     common = [_ALL[0], _ALL[2]] if set(kinds) == {"masking"} else _ALL
     return list(dict.fromkeys([*own, *common]))

@@ -23,10 +23,11 @@ from shoal.report.figures import figure
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph; a note is set smaller."""
+    """A paragraph; a note is set smaller, a warning stands out."""
 
     text: str
     note: bool = False
+    warning: bool = False
     kind: ClassVar[str] = "text"
 
 
@@ -57,13 +58,14 @@ class Told:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table whose first `text` columns are words and whose others are figures."""
+    """A table whose first `text` columns are words and whose others are figures; marked: words in a colour."""
 
     heads: Sequence[str]
     rows: Sequence[Sequence[Any]]
     text: int = 1
     title: str = ""
     note: str = ""
+    marked: tuple[str, ...] = ()
     kind: ClassVar[str] = "grid"
 
 
@@ -74,6 +76,7 @@ class Charts:
     figures: Sequence[tuple[str, Any]]
     wide: bool = False
     note: str = ""
+    title: str = ""
     kind: ClassVar[str] = "charts"
 
 
@@ -90,12 +93,16 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A title, a sentence under it, a few figures on cards, and the sections; a section without blocks is left out."""
+    """A title, a sentence under it, a few figures on cards, and the sections; a section without blocks is left out.
+
+    internal: its first line says that it must not be handed out.
+    """
 
     title: str
     sections: Sequence[Section]
     lead: str = ""
     cards: Sequence[tuple[str, Any]] = ()
+    internal: bool = False
 
     def write(self, path: Path, *inputs: Path) -> Path:
         """Write the page, all or nothing, and never over one of the inputs."""
@@ -122,7 +129,8 @@ class Page:
             if section.blocks
         ]
         return environment.get_template("base.html").render(
-            page={"title": self.title, "lead": self.lead, "cards": self.cards, "sections": sections},
+            page={"title": self.title, "internal": self.internal, "lead": self.lead, "cards": self.cards},
+            sections=sections,
             charts=to_json_plotly(drawn) if drawn else "",  # safe inside a script: <, > and / are escaped
             plotly=get_plotlyjs() if drawn else "",
             version=__version__,
@@ -138,4 +146,4 @@ def _numbered(block: Block, drawn: list[dict[str, Any]]) -> Any:
         identity = f"chart-{len(drawn) + 1}"
         drawn.append({"id": identity, **styled(made).to_plotly_json()})
         places.append({"title": title, "identity": identity})
-    return {"kind": "charts", "charts": places, "wide": block.wide, "note": block.note}
+    return {"kind": "charts", "charts": places, "wide": block.wide, "note": block.note, "title": block.title}

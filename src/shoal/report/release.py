@@ -1,24 +1,30 @@
 """The page of a release, and of two files after the fact.
 
-The same order for every kind: what came in, what was asked, what was done, what was lost, what risk is left, what is
-not promised, how to repeat it. An external page leaves out how it was found, measured risk and how to repeat it, and
-whatever could tell a record (see `bins`).
+The same order for every kind: what came in, what was asked, what was done, what was lost (also by the labels of other
+columns), what risk is left, what is not promised, how to repeat it. An external page leaves out how it was found,
+measured risk, findings and how to repeat it, and whatever could disclose a record (see `bins`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from shoal.data.reading import as_table
 from shoal.data.table import Table
 from shoal.errors import InputError, unknown
+from shoal.gate.check import check
+from shoal.gate.findings import Findings
 from shoal.gate.order import side_by_side
-from shoal.report.bins import threshold
+from shoal.losses import large_losses
+from shoal.report.bins import is_small, threshold
+from shoal.report.by_label import by_label
+from shoal.report.compared import compared_as, numbers_among
 from shoal.report.done import asked, done
-from shoal.report.intake import intake
+from shoal.report.intake import Uses, intake
+from shoal.report.intruder import intruder
 from shoal.report.limits import limits
 from shoal.report.loss import loss
 from shoal.report.page import Block, Page, Points, Section, Text
@@ -27,8 +33,9 @@ from shoal.report.risk import risk
 from shoal.report.swaps import swap_loss, swap_risk
 
 UNMEASURED = (
-    "The rows of the release are in an order of their own: distance linkage, interval disclosure and the detail that "
-    "labels lost compare rows, and were not measured. With the seed of the shuffle (--seed) they are."
+    "The rows of the release are in an order of their own: people found, interval disclosure, changed cells and the "
+    "detail that categories lost compare rows, and were not measured. With the recipe of the run (--recipe), or the "
+    "seed if one was typed (--seed), they are."
 )
 
 
@@ -45,30 +52,62 @@ def release_page(release: Any, external: bool = False) -> Page:
     columns = [name for name in release.changed if not any(name in step.changed for step in swapped)]
     least = threshold(max(step.facts.get("k") or 0 for step in steps)) if external else None
     before, after = release.original, release.protected
+    per_column = {name: about for step in steps for name, about in step.facts.get("per_column", {}).items()}
+    lost = loss(before, after, columns, least, per_column=per_column) if columns else []
+    for step in swapped:
+        lost += swap_loss(step, external)
+    sections = [
+        Section("What came in", intake(before, least, _uses(release, steps, swapped, columns, external))),
+        Section("What was asked", asked(release, external)),
+        Section("What was done", done(release, least)),
+    ]
+    sections += _outside(steps, lost) if external else _inside(release, steps, swapped, columns, lost)
+    lead = _promise(release, external)
+    return Page(release.title, sections, lead=lead, cards=_cards(release, per_column, least), internal=not external)
+
+
+def _outside(steps: Sequence[Any], lost: list[Block]) -> list[Section]:
+    """What an external page has after what was done: no measured risk, no finding, nothing to repeat the run with."""
+    return [
+        Section("What was lost", lost),
+        Section("What is promised", [Text(_promise(step, external=True)) for step in steps]),
+        Section("What is not promised", [Points(limits([step.kind for step in steps]))]),
+    ]
+
+
+def _inside(
+    release: Any, steps: Sequence[Any], swapped: Sequence[Any], columns: Sequence[str], lost: list[Block]
+) -> list[Section]:
+    """What an internal page has after what was done."""
+    before, after = release.original, release.protected
+    numeric = numbers_among(before, after, columns)
+    warned = _warnings(before, after, numeric, release.facts.get("information_loss"))
+    left = [*intruder(release.findings), *_risk_left(release, steps, columns)]
+    for step in swapped:
+        left += swap_risk(step)
+    return [
+        Section("What was lost", [*warned, *lost]),
+        Section("Protected by other columns", by_label(before, after, numeric)),
+        Section("What risk is left", left),
+        Section("What is not promised", [Points(limits([step.kind for step in steps]))]),
+        Section("How to repeat it", repeat(release)),
+    ]
+
+
+def _warnings(before: Table, after: Table, numeric: Sequence[str], loss_percent: float | None) -> list[Block]:
+    """What the screen warns of: a large loss, values and totals that are far off."""
+    return [Text(f"Warning: {text}", warning=True) for text in large_losses(before, after, numeric, loss_percent)]
+
+
+def _uses(release: Any, steps: Sequence[Any], swapped: Sequence[Any], columns: Sequence[str], external: bool) -> Uses:
+    """What the method did with the columns, for the table of what came in."""
     parts: dict[str, str] = {}
     if not external:
         for step in swapped:
             parts |= {step.parameter: "districts", step.vital[0]: "group to hide"}
-    lost = loss(before, after, columns, least) if columns else []
-    for step in swapped:
-        lost += swap_loss(step, external)
-    sections = [
-        Section("What came in", intake(before, least, columns, parts)),
-        Section("What was asked", asked(release, external)),
-        Section("What was done", done(release, least)),
-        Section("What was lost", lost),
-    ]
-    if external:
-        sections.append(Section("What is promised", [Text(_promise(step, external)) for step in steps]))
-    else:
-        left = _risk_left(release, steps, columns)
-        for step in swapped:
-            left += swap_risk(step)
-        sections.append(Section("What risk is left", left))
-    sections.append(Section("What is not promised", [Points(limits([step.kind for step in steps]))]))
-    if not external:
-        sections.append(Section("How to repeat it", repeat(release)))
-    return Page(release.title, sections, lead=_promise(release, external), cards=_cards(release, external))
+    within = [name for step in steps for name in step.within]
+    kinds = compared_as(release.original, release.protected, columns)
+    return Uses(columns, within, parts, kinds)
 
 
 def _risk_left(release: Any, steps: Sequence[Any], columns: Sequence[str]) -> list[Block]:
@@ -80,7 +119,8 @@ def _risk_left(release: Any, steps: Sequence[Any], columns: Sequence[str]) -> li
     if len(steps) > 1:
         groups = [step.changed for step in steps if step.kind != "masking"]
     drawn = release.kind != "microaggregation"  # whose classes are its groups
-    return risk(release.original, release.protected, columns, groups, draw_classes=drawn)
+    protected = [*columns, *(name for step in steps for name in step.within if name not in columns)]
+    return risk(release.original, release.protected, protected, groups, draw_classes=drawn)
 
 
 def report_files(
@@ -91,7 +131,7 @@ def report_files(
     quasi: Sequence[str] = (),
     external: bool = False,
     shuffled: bool = False,
-    seed: int | None = None,
+    seed: int | str | None = None,
 ) -> Path:
     """Write the page of two files after the fact, same records in the same order: what came in, loss and risk.
 
@@ -104,7 +144,7 @@ def report_files(
 
 
 def files_page(
-    before: Table, after: Table, external: bool = False, *, shuffled: bool = False, seed: int | None = None
+    before: Table, after: Table, external: bool = False, *, shuffled: bool = False, seed: int | str | None = None
 ) -> Page:
     """The page of two tables; of a shuffled one whose order is not known, only what compares no rows."""
     if before.rows != after.rows:
@@ -112,23 +152,36 @@ def files_page(
             f"the original has {before.rows} rows and the release {after.rows}: they must be the same records, in the "
             "same order"
         )
-    columns = before.quasi_columns()
+    columns = tuple(dict.fromkeys((*before.quasi_columns(), *before.roles.derived)))
     for name in columns:
         if name not in after.columns:
             raise unknown("column", name, after.columns, InputError)
     found = side_by_side(before, after, columns, shuffled=shuffled, seed=seed)
-    beside, after = found is not None, after if found is None else found
+    beside, aligned = found is not None, after if found is None else found
     least = threshold(None) if external else None
-    lost = loss(before, after, columns, least, beside=beside)
+    lost = loss(before, aligned, columns, least, beside=beside)
     if not beside and before.roles.weight is not None:
-        lost.insert(0, Text("The rows are in an order of their own, so the figures are without weights."))
-    sections = [Section("What came in", intake(before, least, columns)), Section("What was lost", lost)]
+        lost.insert(0, Text("The rows are in an order of their own, so the values are without weights."))
+    uses = Uses(columns, kinds=compared_as(before, aligned, columns))
+    sections = [Section("What came in", intake(before, least, uses)), Section("What was lost", lost)]
     if not external:
-        left = risk(before, after, columns, beside=beside)
+        left = [*intruder(_checked(before, after, shuffled, seed)), *risk(before, aligned, columns, beside=beside)]
+        if beside:
+            numeric = numbers_among(before, aligned, columns)
+            lost[:0] = _warnings(before, aligned, numeric, None)
+            sections.append(Section("Protected by other columns", by_label(before, aligned, numeric)))
         sections.append(Section("What risk is left", left if beside else [Text(UNMEASURED), *left]))
     sections.append(Section("What is not promised", [Points(limits(["files"]))]))
     lead = f"A release compared with its original: {before.rows:,} records, the columns {', '.join(columns)}."
-    return Page("Release and original", sections, lead=lead)
+    return Page("Release and original", sections, lead=lead, internal=not external)
+
+
+def _checked(before: Table, after: Table, shuffled: bool, seed: int | str | None) -> Findings:
+    """The release check of two tables: of the file itself where the release is one, so that its traces are found."""
+    source = after.source
+    as_read = source is not None and after.frame is source.frame
+    release = source.path if source is not None and as_read else after.frame
+    return check(before, release, shuffled=shuffled, seed=seed)
 
 
 def _promise(release: Any, external: bool) -> str:
@@ -142,7 +195,7 @@ def _promise(release: Any, external: bool) -> str:
             else f" Over all columns together the smallest class has {facts['joint_k']:,}: measured, not promised."
         )
         number = len(release.column_groups)
-        where = f"each of {number} groups of columns" if number > 1 else "the only group of columns"
+        where = f"each of {number} column groups" if number > 1 else "the only column group"
         return f"Within {where}, every record shares its values with {others}.{measured}"
     if release.kind == "composed":
         measured = "" if external else f" Over all protected columns together the joint k is {facts['joint_k']:,}."
@@ -152,19 +205,49 @@ def _promise(release: Any, external: bool) -> str:
     if release.k is None:
         return f"The values of {columns} columns were replaced by the labels of a given mapping; nothing is promised."
     starred = " that is not suppressed" if facts.get("suppressed") else ""
+    columns += len(release.within)
     what = "protected columns" if columns > 1 else "protected column"
+    if isinstance(release.original.roles.unit, str):
+        others = f"records of {others.replace('others', 'other persons or households')}"
     return f"Every record{starred} shares its {columns} {what} with {others}."
 
 
-def _cards(release: Any, external: bool) -> list[tuple[str, Any]]:
+def _cards(release: Any, per_column: Mapping[str, Any], least: int | None) -> list[tuple[str, Any]]:
     facts = release.facts
     cards: list[tuple[str, Any]] = [("records", facts.get("n")), ("k", facts.get("k"))]
     if "information_loss" in facts:
         cards.append(("information loss", f"{facts['information_loss']:.4g} %"))
     if "nwp" in facts:
         cards.append(("loss (NWP)", facts["nwp"]))
-    if not external:
+    cards.append(("label cells changed", _changed_cells(per_column, release.original.rows, least)))
+    if least is None:
         cards += [(name.replace("_", " "), facts.get(name)) for name in ("joint_k", "effective_k", "swaps")]
         if isinstance(facts.get("groups"), int):
             cards.append(("groups", facts["groups"]))
+        cards += _known_cards(release)
     return [card for card in cards if card[1] is not None]
+
+
+def _changed_cells(per_column: Mapping[str, Any], rows: int, least: int | None) -> str | None:
+    """The share of the cells of labels that changed; None without labels, and where few cells would be counted."""
+    shares = [about["changed"] for about in per_column.values() if "changed" in about]
+    if not shares:
+        return None
+    # One column's small number would follow from the total and the others.
+    if least is not None and any(is_small(round(share * rows), rows, least) for share in shares):
+        return None
+    return f"{100 * sum(shares) / len(shares):.2g} %"
+
+
+def _known_cards(release: Any) -> list[tuple[str, Any]]:
+    """What an intruder finds who knows everything that may be known, and a k that was accepted instead."""
+    figures = release.findings.figures
+    output = None if release.recipe is None else release.recipe.output
+    cards: list[tuple[str, Any]] = []
+    if figures is not None and figures.known.k != release.facts.get("k"):
+        cards.append(("k over known columns", figures.known.k))
+    if figures is not None and figures.known.linked is not None:
+        cards.append(("people found", f"{100 * figures.known.linked:.3g} %"))
+    if output is not None and output.accept_k is not None:
+        cards.append(("accepted k", output.accept_k))
+    return cards

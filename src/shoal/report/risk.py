@@ -1,12 +1,13 @@
-"""What risk is left, each figure with a plain sentence: classes of records that look alike, linkage, intervals, l.
+"""What risk is left in the protected columns, before and after: equivalence classes, intervals, l.
 
-Only for the inside: an external page tells no measured risk.
+Each value comes with a plain sentence. Only the internal report has it; people found are in `intruder`, as the release
+check found them.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,9 @@ from shoal.data.columns import coded
 from shoal.data.table import Table
 from shoal.generalization.labels import SUPPRESSED
 from shoal.measure.anonymity import classes
-from shoal.measure.full import same_scale
 from shoal.measure.interval import interval_disclosure
-from shoal.measure.linkage import distance_linkage
 from shoal.report import charts
+from shoal.report.compared import numbers_among
 from shoal.report.page import Block, Charts, Grid, Told
 
 Ints = NDArray[np.int64]
@@ -33,32 +33,68 @@ def risk(
     draw_classes: bool = True,
     beside: bool = True,
 ) -> list[Block]:
-    """The risk of the given columns before and after; k also within each of the `groups` of columns.
+    """The risk of the protected columns before and after; k also within each of the `groups` of columns.
 
-    beside: whether the rows are in the same order, so that linkage and intervals can be measured.
+    beside: whether the rows are in the same order, so that values and units can be compared row by row.
     """
-    alike = classes([coded(before, name).codes for name in columns])
+    units = _units(before) if beside else None
     codes = {name: coded(after, name).codes for name in columns}
     kept = ~suppressed(after, columns)
-    rows = _alike(np.bincount(alike), *_sizes(codes, columns, kept), kept)
+    every = np.ones(before.rows, dtype=bool)
+    old = _Classes.of({name: coded(before, name).codes for name in columns}, columns, every, units)
+    new = _Classes.of(codes, columns, kept, units)
+    rows = _equivalence(old, new, kept, units is not None)
     for group in groups:
-        least = int(_sizes(codes, group, kept)[1].min())
-        told = ", ".join(group) if len(group) <= 4 else f"{', '.join(group[:3])} and {len(group) - 3} more"
-        meaning = f"Within {told} every record looks like at least {least - 1} others."
+        least = _Classes.of(codes, group, kept, units).smallest
+        listed = ", ".join(group) if len(group) <= 4 else f"{', '.join(group[:3])} and {len(group) - 3} more"
+        meaning = f"Within {listed}, every record shares its values with at least {least - 1} others."
         rows.append([f"k of a column group ({len(group)})", None, least, meaning])
-    numeric = [name for name in columns if before.kinds[name] == after.kinds[name] == "number"]
     if beside:
+        numeric = numbers_among(before, after, columns)
         rows += _nearness(before, after, numeric, all_columns=len(numeric) == len(columns))
-    label, _ = _sizes(codes, columns, kept)
-    rows += [_diversity(after, name, label, kept) for name in before.roles.confidential if name in after.columns]
-    blocks: list[Block] = [Grid(["", "before", "after"], [[Told(name, why), old, new] for name, old, new, why in rows])]
-    size, count = np.unique(np.bincount(label), return_counts=True)
+    rows += [_diversity(after, name, new.label, kept) for name in before.roles.confidential if name in after.columns]
+    told = [[Told(name, why), *figures] for name, *figures, why in rows]
+    blocks: list[Block] = [Grid(["", "before", "after"], told, title="Protected columns before and after")]
+    size, count = np.unique(new.records, return_counts=True)
     if draw_classes and len(size) > 1:
         drawn = charts.sizes(
-            dict(zip(size.tolist(), count.tolist(), strict=True)), "records in a class that look alike", "classes"
+            dict(zip(size.tolist(), count.tolist(), strict=True)), "records in an equivalence class", "classes"
         )
-        blocks.append(Charts([("Classes by their size", drawn)], wide=True))
+        blocks.append(Charts([("Equivalence classes by size", drawn)], wide=True))
     return blocks
+
+
+def _units(table: Table) -> Ints | None:
+    """Each record's person or household, where a column marks it."""
+    unit = table.roles.unit
+    return coded(table, unit).codes.astype(np.int64) if isinstance(unit, str) else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Classes:
+    """Each kept row's equivalence class, the records of each class, and its persons where several rows are one's."""
+
+    label: Ints
+    records: Ints
+    persons: Ints
+
+    @property
+    def smallest(self) -> int:
+        return int(self.persons.min()) if self.persons.size else 0
+
+    @classmethod
+    def of(
+        cls, codes: dict[str, NDArray[np.int32]], columns: Sequence[str], kept: NDArray[np.bool_], units: Ints | None
+    ) -> _Classes:
+        if not kept.any():
+            return cls(*(np.zeros(0, dtype=np.int64) for _ in range(3)))
+        label = classes([codes[name][kept] for name in columns])
+        records = np.bincount(label)
+        if units is None:
+            return cls(label, records, records)
+        width = int(units.max()) + 1
+        pairs = np.unique(label * width + units[kept])
+        return cls(label, records, np.bincount(pairs // width, minlength=records.size))
 
 
 def suppressed(table: Table, columns: Sequence[str]) -> NDArray[np.bool_]:
@@ -74,42 +110,33 @@ def suppressed(table: Table, columns: Sequence[str]) -> NDArray[np.bool_]:
     return starred
 
 
-def _sizes(codes: dict[str, NDArray[np.int32]], columns: Sequence[str], kept: NDArray[np.bool_]) -> tuple[Ints, Ints]:
-    """Each kept row's class, and the classes' sizes."""
-    if not kept.any():
-        return np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
-    label = classes([codes[name][kept] for name in columns])
-    return label, np.bincount(label)
-
-
-def _alike(old: Ints, label: Ints, new: Ints, kept: NDArray[np.bool_]) -> list[list[Any]]:
-    k, left = int(new.min()), int(kept.sum())
-    said = f"Every record looks like at least {k - 1} others" if k > 1 else "There are records that look like no other"
-    unique = int((new == 1).sum())
+def _equivalence(old: _Classes, new: _Classes, kept: NDArray[np.bool_], of_units: bool) -> list[list[Any]]:
+    k, left = new.smallest, int(kept.sum())
+    others = f"those of at least {k - 1} other persons or households" if of_units else f"at least {k - 1} others"
+    shared = f"Every record shares its values with {others}" if k > 1 else "Some records share their values with nobody"
+    average = [100.0 * float((c.records / c.persons).sum()) / max(int(c.records.sum()), 1) for c in (old, new)]
     rows: list[list[Any]] = [
-        ["k", int(old.min()), k, f"{said} in the protected columns: the smallest class that look alike."],
+        ["k", old.smallest, k, f"{shared}: the size of the smallest equivalence class."],
         [
-            "uniques",
-            int((old == 1).sum()),
-            unique,
-            "Records that look like no other: whoever knows these columns of somebody finds the record at once.",
+            "unique records",
+            *(int(c.records[c.persons == 1].sum()) for c in (old, new)),
+            "Whoever knows these columns of such a person finds the record at once.",
         ],
         [
-            "right guesses, %",
-            100.0 * old.size / int(old.sum()),
-            100.0 * new.size / left if left else 0.0,
-            "An intruder who knows all these columns and guesses within the class is right this often, on average.",
+            "average re-identification risk, %",
+            *average,
+            "Mean of 1 / class size: how often an intruder is right who knows all these columns as they are released "
+            "and guesses within the class.",
         ],
     ]
     if left < kept.size:
-        rows.append(
-            ["suppressed", None, kept.size - left, "Records with * in every protected column: they tell nothing."]
-        )
+        meaning = "Records with * in every protected column."
+        rows.append(["suppressed records", None, kept.size - left, meaning])
     return rows
 
 
 def _nearness(before: Table, after: Table, columns: list[str], all_columns: bool) -> list[list[Any]]:
-    """Linkage and interval disclosure of the columns that stayed numbers, on their complete rows."""
+    """Interval disclosure of the columns that are numbers before and after, on their complete rows."""
     if not columns:
         return []
     values = [table.numbers(columns, missing="keep", allow_constant=True) for table in (before, after)]
@@ -117,24 +144,13 @@ def _nearness(before: Table, after: Table, columns: list[str], all_columns: bool
     if not whole.any():
         return []
     old, new = (np.ascontiguousarray(v[whole]) for v in values)
-    scaled = same_scale(old, new, standard=True)
-    threads = len(os.sched_getaffinity(0))
-    linkage = distance_linkage(*scaled, threads=threads)
     of = "" if all_columns else f" ({len(columns)} columns of numbers)"
-    sampled = f" Measured on {linkage.records:,} records; standard error {linkage.error:.2g}." if linkage.error else ""
     return [
-        [
-            f"distance linkage{of}, %",
-            None,
-            linkage.percent,
-            "An intruder who knows all these columns exactly and takes the nearest protected record is right "
-            f"this often.{sampled}",
-        ],
         [
             f"interval disclosure{of}, %",
             None,
             interval_disclosure(old, new),
-            "Protected values that tell the original to within 1 to 10 % of the column's deviation.",
+            "Protected values within 1 to 10 % of the column's standard deviation from the original.",
         ],
     ]
 
@@ -143,12 +159,12 @@ def _diversity(table: Table, name: str, label: Ints, kept: NDArray[np.bool_]) ->
     """The fewest distinct values of a confidential column in a class, counted by distinct pairs."""
     codes = coded(table, name).codes[kept]
     if not label.size:
-        return [f"l of {name}", None, None, "No record is left."]
+        return [f"l of {name}", None, None, "Every record is suppressed."]
     pairs = np.unique(label * (int(codes.max()) + 1) + codes)
     least = int(np.bincount(pairs // (int(codes.max()) + 1)).min())
     meaning = (
-        f"A class has at least {least} different values of {name}."
+        f"Every class has at least {least} different values of {name}."
         if least > 1
-        else f"In at least one class all records have the same {name}: who is known to be in it has no secret left."
+        else f"In at least one class all records have the same {name}: it is disclosed of everybody in that class."
     )
     return [f"l of {name}", None, least, meaning]

@@ -24,7 +24,7 @@ def swap_loss(release: Any, external: bool) -> list[Block]:
     swaps = release.solution.swaps
     rows: list[list[Any]] = []
     for name in release.original.columns:
-        if name == release.parameter or name in release.original.roles.identifiers:
+        if name == release.parameter or name in release.original.roles.removed:
             continue
         found = coded(release.original, name).codes
         width = int(found.max()) + 1
@@ -63,4 +63,4 @@ def swap_risk(release: Any) -> list[Block]:
             200.0 * facts["swaps"] / facts["n"],
         ],
     ]
-    return [Grid(["", "value"], rows)]
+    return [Grid(["", "value"], rows, title="The masked group")]

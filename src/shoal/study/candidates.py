@@ -48,7 +48,8 @@ def candidates(
     if numeric:
         found += [*_partitions(table, len(columns), effort), *_groups(table, len(columns), effort)]
     else:
-        found.append(LeftOut("microaggregate, group", "a column holds no numbers, and a mean needs them"))
+        found.append(LeftOut("microaggregate", "its loss is not comparable with that of categories: run it by itself"))
+        found.append(LeftOut("group", "a column holds labels, and it groups columns of numbers"))
     found += _labels(table, columns, effort, numeric)
     return [c for c in found if isinstance(c, Candidate)], [c for c in found if isinstance(c, LeftOut)]
 

@@ -178,7 +178,7 @@ def compare(
     """
     check_choice("effort", effort, EFFORTS)
     table = as_table(data, quasi=quasi)
-    columns = table.quasi_columns()
+    columns = table.quasi_columns(to_protect=True)
     numeric = all(table.kinds[name] == "number" for name in columns)
     if numeric:
         table = table.with_missing(missing, columns)

@@ -1,0 +1,113 @@
+"""Mixed microaggregation: loss, changed cells, CPU seconds and memory, k = 5, MDAV beside the quick search.
+
+    python benchmarks/mixed.py [--survey | --adult | --million]
+
+The survey is in examples/, Adult comes from the folder SHOAL_DATA, the file of 1,000,000 records is made here, with
+five numbers and three nominal columns of 2, 8 and 12 values. Compilation is not counted; the memory is the peak of a
+process of its own, and the check of the release is not part of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+import shoal
+from shoal.data.table import Table
+
+K = 5
+LEVELS = ("primary", "secondary", "vocational", "bachelor", "master", "doctorate")
+ADULT = ("age", "workclass", "education", "marital_status", "occupation", "race", "sex", "native_country")
+MOST_CPU_SECONDS, MOST_GIGABYTES = 100.0, 2.5  # of the million
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("survey", "adult", "million"):
+        parser.add_argument(f"--{name}", action="store_true", help=f"only the {name}")
+    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.million and given.here:
+        million()
+        return
+    every = not (given.survey or given.adult or given.million)
+    if given.survey or every:
+        compare("survey, 3,000 records", survey())
+    if given.adult or every:
+        compare("Adult, 30,162 records", adult())
+    if given.million or every:  # in a process of its own: the peak of memory is that of a process
+        subprocess.run([sys.executable, __file__, "--million", "--here"], check=True)
+
+
+def compare(title: str, table: Table) -> None:
+    """Loss and changed cells of MDAV and the quick search, column by column."""
+    shoal.microaggregate(made(500), K, effort="quick")  # loads every kernel
+    runs = {"mdav": {"method": "mdav"}, "quick": {"effort": "quick"}}
+    found = {name: shoal.microaggregate(table, K, **options).facts for name, options in runs.items()}
+    print(f"\n{title}, {found['quick']['d']} columns, {found['quick']['dimensions']} dimensions")
+    print(f"{'':24}" + "".join(f"{name:>12}" for name in runs))
+    rows = {
+        "loss as written, %": lambda facts: facts["information_loss"],
+        "loss of the search, %": lambda facts: 100 * facts["sse"] / facts["sst"],
+        "CPU s": lambda facts: facts["cpu_seconds"],
+    }
+    for label, value in rows.items():
+        print(f"{label:24}" + "".join(f"{value(facts):12.3f}" for facts in found.values()))
+    for column, facts in found["quick"]["per_column"].items():
+        if "changed" in facts:
+            cells = (100 * run["per_column"][column]["changed"] for run in found.values())
+            print(f"{'changed ' + column + ', %':24}" + "".join(f"{cell:12.2f}" for cell in cells), flush=True)
+
+
+def million() -> None:
+    """Time and memory of the quick search on 1,000,000 records."""
+    shoal.microaggregate(made(500), K, effort="quick")
+    table = made(1_000_000)
+    clock = time.monotonic()
+    facts = shoal.microaggregate(table, K, effort="quick", threads=2).facts
+    clock = time.monotonic() - clock
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
+    print(f"\n1,000,000 records, 8 columns, {facts['dimensions']} dimensions, quick, two threads")
+    print(f"loss as written {facts['information_loss']:.3f} %, of the search {100 * facts['sse'] / facts['sst']:.3f} %")
+    print(f"{facts['cpu_seconds']:.1f} CPU s (at most {MOST_CPU_SECONDS:.0f}), {clock:.1f} s by the clock")
+    print(f"{peak:.2f} GB at the peak (at most {MOST_GIGABYTES})")
+    for column, told in facts["per_column"].items():
+        if "changed" in told:
+            print(f"changed {column}: {100 * told['changed']:.2f} %")
+
+
+def survey() -> Table:
+    columns = ("age", "hours", "income", "expenses", "wealth", "district", "sex", "education")
+    path = Path(__file__).parents[1] / "examples" / "survey.csv"
+    return shoal.read(path, identifiers="name", confidential="diagnosis", quasi=columns, order={"education": LEVELS})
+
+
+def adult() -> Table:
+    """The complete records."""
+    frame = pl.read_csv(Path(os.environ["SHOAL_DATA"]) / "adult.csv", null_values="?")
+    return shoal.read(frame.drop_nulls().select(ADULT), quasi=ADULT)
+
+
+def made(n: int) -> Table:
+    """Five correlated numbers, and labels of 2, 8 and 12 values that depend on them."""
+    rng = np.random.default_rng(7)
+    numbers = rng.normal(size=(n, 5)) @ (np.eye(5) + 0.5 * rng.normal(size=(5, 5)))
+    labels = {}
+    for j, count in enumerate((2, 8, 12)):
+        noisy = numbers[:, j] + rng.normal(size=n)
+        cuts = np.quantile(noisy, np.sort(rng.random(count - 1)))
+        labels[f"label{count}"] = pl.Series([f"value {c}" for c in range(count)]).gather(np.searchsorted(cuts, noisy))
+    frame = pl.DataFrame({**{f"x{j}": numbers[:, j] for j in range(5)}, **labels})
+    return shoal.read(frame, quasi=frame.columns)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""What the released values disclose: columns that give a protected value away, and what classes share.
+
+A confidential number is judged by its spread within the class, a label by its largest share. A few-valued column among
+averaged numbers keeps its extremes. A file whose order follows a protected column places its records.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from shoal.gate.case import UNALIGNED, UNALIGNED_TODO, Case
+from shoal.gate.cells import Floats, Ints, codes, is_number, numbers
+from shoal.gate.findings import Finding, percent
+from shoal.gate.inside import few_valued_averaged, nearly_unique, spread
+from shoal.gate.undone import given_away
+
+RANK_CORRELATION = 0.3  # from which on the order of the rows places a record
+LEAST_SORTED = 8  # fewer rows may be in order by chance
+CERTAIN = 4.0  # standard errors by which a rank correlation must differ from none
+MOST_NAMED = 3
+
+
+def undone(case: Case) -> Finding:
+    """Whether released columns give a protected value away."""
+    if not case.aligned:
+        return case.judged(
+            "undone", True, f"not measured: {UNALIGNED}", todo=UNALIGNED_TODO, promised=case.policy.explicit
+        )
+    protected = [name for name in case.asked.quasi if name in case.after.columns and name in case.before.columns]
+    unchanged = [name for name in case.untouched if name not in case.asked.within]
+    before, after = case.before, case.after
+    if case.units is not None:  # one row per person: what is constant for a person gives nothing away
+        rows = np.unique(case.units, return_index=True)[1]
+        before, after = before[rows], after[rows]
+    found, records = given_away(
+        before, after, protected, unchanged,
+        accepted=case.asked.roles.accept_derived, ordered=case.asked.roles.order,
+    )  # fmt: skip
+    parts = [
+        f"the released {'column' if len(leak.by) == 1 else 'columns'} {', '.join(map(repr, leak.by))} "
+        f"{'gives' if len(leak.by) == 1 else 'give'} {leak.column!r} away for {percent(leak.share)} of the records "
+        f"({percent(leak.release_share)} by the release itself)"
+        for leak in found[:MOST_NAMED]
+    ]
+    sampled = f" (measured on {records:,} records)" if records < before.height else ""
+    todo = ""
+    if found:
+        name, source = found[0].by[0], found[0].column
+        todo = (
+            f"protect it with its source: --derived {name}={source}; drop it: --drop {name}; or --accept-derived {name}"
+        )
+    text = "; ".join(parts) or "no released column gives a protected value away"
+    return case.judged("undone", bool(found), text + sampled, len(found), 0, todo, promised=True)
+
+
+def row_order(case: Case) -> Finding:
+    """Whether the kept order of the rows follows a protected column, an identifier or the unit."""
+    if case.order != "kept" or not case.aligned:
+        return case.judged("order", False, "the rows are not in the order of the original", 0, 0)
+    names = dict.fromkeys((*case.asked.quasi, *case.asked.swapped, *case.asked.roles.removed))
+    found = {name: _follows_order(case, name) for name in names if name in case.before.columns}
+    caught = {name: figure for name, figure in found.items() if figure}
+    if not caught:
+        return case.judged("order", False, "the order of the rows follows no protected column or identifier", 0, 0)
+    worst = max(caught, key=lambda name: caught[name])
+    text = f"the order of the rows follows {worst!r} (correlation {caught[worst]:.2f})"
+    if case.keep_order:
+        return case.judged("order", False, f"{text}, kept on the publisher's word", round(caught[worst], 4))
+    removed = worst in case.asked.roles.removed
+    why = "neighbouring rows belong together" if removed else "a position in the file discloses the value"
+    return case.judged(
+        "order", True, f"{text}: {why}", round(caught[worst], 4),
+        RANK_CORRELATION, "write the rows in a random order (--shuffle), or insist on it (--keep-order)", promised=True,
+    )  # fmt: skip
+
+
+def _follows_order(case: Case, name: str) -> float:
+    """How closely the rows' order follows a column, where it is more than chance; 0 otherwise.
+
+    The larger of the rank correlation with the position and that of neighbouring rows; for labels, how much more often
+    neighbours agree than two records drawn at random.
+    """
+    column = case.before[name]
+    is_label = not is_number(column) or name in case.asked.roles.nominal or name == case.asked.unit
+    values: Floats = codes(column).astype(np.float64) if is_label else numbers(column)
+    present = np.flatnonzero(~np.isnan(values))
+    n = present.size
+    if n < LEAST_SORTED or values[present].min() == values[present].max():
+        return 0.0
+    ranks = pl.Series(values[present]).rank("average").to_numpy()
+    steps = np.diff(ranks)
+    if np.unique(ranks).size >= LEAST_SORTED and ((steps >= 0).all() or (steps <= 0).all()):
+        return 1.0
+    figures = [_correlation(present.astype(np.float64), ranks)]
+    if is_label:
+        figures.append(_agreement(codes(column)[present]))
+    else:
+        figures.append(max(0.0, _correlation(ranks[1:], ranks[:-1])))
+    largest = max(map(abs, figures))
+    return largest if largest > RANK_CORRELATION and largest * np.sqrt(n - 1) > CERTAIN else 0.0
+
+
+def _correlation(one: Floats, two: Floats) -> float:
+    if one.size < LEAST_SORTED or one.std() == 0 or two.std() == 0:
+        return 0.0
+    return float(np.corrcoef(one, two)[0, 1])
+
+
+def _agreement(labels: Ints) -> float:
+    """How much more often neighbouring rows agree than two records drawn at random, from 0 to 1."""
+    share = np.bincount(labels) / labels.size
+    by_chance = float((share**2).sum())
+    return max(0.0, (float((labels[1:] == labels[:-1]).mean()) - by_chance) / (1.0 - by_chance))
+
+
+def narrow_classes(case: Case) -> Finding:
+    """Confidential numbers that lie so close together within a class that the class discloses them."""
+    names = [name for name in case.columns.confidential if is_number(case.after[name])]
+    if not names or not case.class_sets:
+        return case.judged("spread", False, "no confidential number is released")
+    records, parts = 0, []
+    for name in names:
+        values = numbers(case.after[name])
+        worst = max(
+            (s for s in (spread(c, values, units=case.units) for c in case.class_sets) if s is not None),
+            key=lambda s: s.narrow_records, default=None,
+        )  # fmt: skip
+        if worst is not None and worst.narrow_records:
+            records += worst.narrow_records
+            parts.append(
+                f"{worst.narrow_records:,} records stand in classes where {name!r} varies by less than 5 % of its "
+                f"usual spread (for example {worst.low:g} to {worst.high:g} in a class of {worst.size})"
+            )
+    text = "; ".join(parts) or "no class discloses a confidential number by its narrow range"
+    return case.judged("spread", records > 0, text, records, 0, "take a larger k, or ask for t (shoal generalize -t)")
+
+
+def confidential_keys(case: Case) -> Finding:
+    """Confidential numbers that are nearly unique: a key for anybody who knows them."""
+    keys = [
+        name
+        for name in case.columns.confidential
+        if is_number(case.after[name]) and nearly_unique(numbers(case.after[name]), case.units).is_key
+    ]
+    if not keys:
+        return case.judged("keys", False, "no confidential number is nearly unique")
+    text = f"nearly unique, and so a key for whoever knows them: {', '.join(map(repr, keys))}"
+    return case.judged("keys", True, text, len(keys), 0, "round the values, or state who could know them")
+
+
+def few_valued(case: Case) -> Finding:
+    """A 0/1 or few-valued column among averaged numbers: a group's average can be somebody's value."""
+    if not case.aligned:
+        return case.unmeasured("few-valued", UNALIGNED, UNALIGNED_TODO)
+    records, parts = 0, []
+    for name in case.aggregated:
+        leak = few_valued_averaged(case.before[name], case.after[name], case.units)
+        if leak is not None and leak.given_away:
+            records += leak.given_away
+            parts.append(
+                f"{leak.given_away:,} of {leak.records:,} records with {name} = {leak.value:g} are released as exactly "
+                f"{leak.value:g}"
+            )
+    text = "; ".join(parts) or "no few-valued column was averaged"
+    return case.judged(
+        "few-valued", records > 0, text, records, 0, "treat it as labels (--nominal), or call it confidential"
+    )

@@ -1,0 +1,263 @@
+"""What a class tells about its members: the largest share of a label, the spread of a number, and similar traces.
+
+Labels are judged by the largest share of one value (Wong, Li, Fu and Wang 2006; homogeneity after Machanavajjhala et
+al. 2007). Numbers are judged by their range in the class (Zhang, Koudas, Srivastava and Yu 2007), because many distinct
+values that lie close together give the value away. With units, shares and counts are over distinct persons or
+households instead of records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from shoal.gate.cells import Bools, Classes, Floats, Ints, codes, is_number, numbers
+
+NARROW = 0.05  # a class is narrow where its range is below this part of the column's scale
+KEY_SHARE = 0.9  # a column with a larger share of distinct values is a key
+KEY_RECORDS = 20  # fewer records say nothing about a key
+MAX_FEW = 3  # a column with more distinct values is not few-valued
+
+
+@dataclass(frozen=True, eq=False)
+class ClassShares:
+    """For each class the most frequent value, by the code of `gate.cells.codes`; counts are of units if given."""
+
+    value: Ints
+    count: Ints
+    size: Ints
+    share: Floats
+
+
+@dataclass(frozen=True)
+class LargestShare:
+    """The class that tells most about a label, and the homogeneous classes, in which everybody has one value.
+
+    value is None for a missing cell. count and size are of units if given, records always of records.
+    """
+
+    place: int  # the class's number
+    value: str | None
+    count: int
+    size: int
+    share: float
+    homogeneous_classes: int
+    homogeneous_records: int
+    homogeneous_units: int  # equal to the records without units
+    frequent_value: str | None  # the value of most records in homogeneous classes
+    frequent_records: int
+    frequent_classes: int
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Classes in which a number has a range so narrow that it is given away.
+
+    scale: the standard deviation, or the interquartile range where it is smaller but not 0. The worst class has the
+    smallest range; spread is its range over the scale, distinct its number of distinct values.
+    """
+
+    scale: float
+    narrow_classes: int
+    narrow_records: int
+    narrow_units: int
+    place: int
+    size: int
+    distinct: int
+    low: float
+    high: float
+    spread: float
+
+
+class Distinctness(NamedTuple):
+    """How many of the present values are distinct, and whether the column is a key for whoever knows it."""
+
+    distinct: int
+    records: int
+    share: float
+    is_key: bool
+
+
+class FewValued(NamedTuple):
+    """The rarer extreme of a few-valued column that was averaged; counts are of units if given.
+
+    An average that equals an extreme shows that every member of the group has this value.
+    """
+
+    value: float
+    records: int  # records with the value in the original
+    given_away: int  # of these, how many the release shows with exactly this value
+    released: int  # all records that the release shows with exactly this value
+
+
+def largest_share(classes: Classes, column: pl.Series, units: Ints | None = None) -> LargestShare | None:
+    """The class with the largest share of one value; None if there is no class.
+
+    Of equal shares, the value that is rarest in the column comes first (a missing one last), then the largest class.
+    """
+    if not classes.sizes.size:
+        return None
+    coded = codes(column)
+    shares = class_shares(classes, coded, units)
+    place = int(np.lexsort((-shares.size, _frequency(column, coded)[shares.value], -shares.share))[0])
+    alike = shares.count == shares.size
+    inside = _members(classes, alike)
+    frequent, frequent_records = _most_frequent(shares.value[alike], classes.sizes[alike])
+    return LargestShare(
+        place,
+        _name(column, coded, int(shares.value[place])),
+        int(shares.count[place]),
+        int(shares.size[place]),
+        float(shares.share[place]),
+        int(alike.sum()),
+        int(inside.sum()),
+        _counted(inside, units),
+        None if frequent is None else _name(column, coded, frequent),
+        frequent_records,
+        int((alike & (shares.value == frequent)).sum()) if frequent is not None else 0,
+    )
+
+
+def class_shares(classes: Classes, coded: Ints, units: Ints | None = None) -> ClassShares:
+    """The most frequent value of each class (of equals, the smallest code), its count, the class's size and the share.
+
+    With units, a value counts once for each unit that has it, and the size is the number of distinct units.
+    """
+    kept = classes.labels >= 0
+    label, value = classes.labels[kept], coded[kept]
+    sizes = classes.sizes
+    width = int(value.max(initial=0)) + 1
+    pair = label * width + value
+    if units is not None:
+        unit = np.unique(units[kept], return_inverse=True)[1].reshape(-1).astype(np.int64)
+        many = int(unit.max(initial=0)) + 1
+        sizes = np.bincount(np.unique(label * many + unit) // many, minlength=sizes.size).astype(np.int64)
+        found, rank = np.unique(pair, return_inverse=True)  # ranks, so that the product with the units fits 64 bits
+        pair = found[np.unique(rank.reshape(-1).astype(np.int64) * many + unit) // many]
+    found, count = np.unique(pair, return_counts=True)
+    group = found // width
+    best = np.lexsort((found, -count, group))[np.flatnonzero(np.diff(group, prepend=-1))]
+    counts = count[best].astype(np.int64)
+    return ClassShares(found[best] % width, counts, sizes, counts / sizes)
+
+
+def spread(
+    classes: Classes,
+    values: Floats,
+    reference: Floats | None = None,
+    units: Ints | None = None,
+    narrow: float = NARROW,
+) -> Spread | None:
+    """The classes whose range is below `narrow` times the column's scale; None if no class has a value.
+
+    The scale is that of `reference`, or of all values without it. A class with a value in at most half of its records
+    is never narrow: its missing cells hide the value.
+    """
+    present = np.isfinite(values)
+    known = np.where(present, values, np.nan)
+    low, high = classes.reduced(np.fmin, known), classes.reduced(np.fmax, known)
+    filled = classes.reduced(np.add, present.astype(np.int64))
+    judged = 2 * filled > classes.sizes
+    if not judged.any():
+        return None
+    scale = _scale(known if reference is None else reference)
+    width = np.where(judged, high - low, np.inf)
+    relative = width / scale if scale > 0 else np.where(width > 0, np.inf, 0.0)
+    tight = judged & (relative < narrow)
+    place = int(np.lexsort((-classes.sizes, relative, ~judged))[0])
+    inside = _members(classes, tight) & present
+    mine = known[(classes.labels == place) & present]
+    return Spread(
+        scale, int(tight.sum()), int(inside.sum()), _counted(inside, units),
+        place, int(classes.sizes[place]), int(np.unique(mine).size),
+        float(low[place]), float(high[place]), float(relative[place]),
+    )  # fmt: skip
+
+
+def nearly_unique(values: Floats, units: Ints | None = None) -> Distinctness:
+    """Whether a number is nearly unique, and so a key for whoever knows it; equal values of one unit count once."""
+    present = np.isfinite(values)
+    found, rank = np.unique(values[present], return_inverse=True)
+    records = int(present.sum())
+    if units is not None:
+        unit = np.unique(units[present], return_inverse=True)[1].reshape(-1).astype(np.int64)
+        records = int(np.unique(unit * max(found.size, 1) + rank.reshape(-1)).size)
+    share = found.size / max(records, 1)
+    return Distinctness(int(found.size), records, share, share > KEY_SHARE and records >= KEY_RECORDS)
+
+
+def few_valued_averaged(before: pl.Series, after: pl.Series, units: Ints | None = None) -> FewValued | None:
+    """The rarer of a column's two extremes, and how many of its records the averages give away.
+
+    None where the column is not few-valued (two or three whole numbers) or where the release changed no cell. Of two
+    equally rare extremes, the larger one is judged.
+    """
+    if not (_is_numeric(before) and _is_numeric(after)):
+        return None
+    old, new = numbers(before), numbers(after)
+    found = np.unique(old[np.isfinite(old)])
+    if not 2 <= found.size <= MAX_FEW or (found != np.round(found)).any():
+        return None
+    both = np.isfinite(old) & np.isfinite(new)
+    slack = 1e-9 * (found[-1] - found[0])  # a mean of ones may be 0.9999999999999999
+    if not (np.abs(old - new)[both] > slack).any():
+        return None
+    extremes = [float(found[-1]), float(found[0])]
+    value = min(extremes, key=lambda extreme: _counted(old == extreme, units))
+    shown = both & (np.abs(new - value) <= slack)
+    return FewValued(
+        value, _counted(old == value, units), _counted(shown & (old == value), units), _counted(shown, units)
+    )
+
+
+def _is_numeric(column: pl.Series) -> bool:
+    return is_number(column) or column.dtype == pl.Boolean
+
+
+def _members(classes: Classes, chosen: Bools) -> Bools:
+    """The records of the chosen classes; a suppressed record has the label -1, the place of the appended False."""
+    return np.append(chosen, False)[classes.labels]
+
+
+def _counted(records: Bools, units: Ints | None) -> int:
+    """How many records, or how many distinct units of them."""
+    return int(records.sum()) if units is None else int(np.unique(units[records]).size)
+
+
+def _frequency(column: pl.Series, coded: Ints) -> Ints:
+    """How often each code occurs; a missing cell counts as more frequent than every value, because it tells least."""
+    records = np.bincount(coded).astype(np.int64)
+    missing = column.is_null() | column.is_nan() if column.dtype.is_float() else column.is_null()
+    records[coded[missing.to_numpy()]] = coded.size + 1
+    return records
+
+
+def _most_frequent(values: Ints, sizes: Ints) -> tuple[int | None, int]:
+    """The value with the largest sum of sizes, and this sum."""
+    if not values.size:
+        return None, 0
+    found, rank = np.unique(values, return_inverse=True)
+    records = np.bincount(rank.reshape(-1), weights=sizes)
+    best = int(np.argmax(records))
+    return int(found[best]), int(records[best])
+
+
+def _name(column: pl.Series, coded: Ints, code: int) -> str | None:
+    """A value as text, by its code; None if it is missing."""
+    value: Any = column[int(np.argmax(coded == code))]
+    if value is None or value != value:
+        return None
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _scale(values: Floats) -> float:
+    """The standard deviation, or the interquartile range where outliers make the standard deviation larger."""
+    finite = values[np.isfinite(values)]
+    if not finite.size or finite.min() == finite.max():
+        return 0.0
+    quarter, three_quarters = np.quantile(finite, (0.25, 0.75))
+    deviation, width = float(np.std(finite)), float(three_quarters - quarter)
+    return min(deviation, width) if width > 0 else deviation
