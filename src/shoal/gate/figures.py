@@ -313,6 +313,9 @@ def _records_of_unit(units: Ints, found: Classes, drawn: Ints, right: Bools, can
 
 
 def _standardized(old: Floats, new: Floats) -> tuple[Floats, Floats]:
+    largest = max(np.nanmax(np.abs(old), initial=0.0), np.nanmax(np.abs(new), initial=0.0))
+    if largest > 1e100:  # squares of such numbers would overflow
+        old, new = old / largest, new / largest
     present = old[~np.isnan(old)]
     centre = float(present.mean()) if present.size else 0.0
     deviation = float((present - centre).std()) if present.size else 0.0

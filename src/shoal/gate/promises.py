@@ -11,7 +11,7 @@ import polars as pl
 from shoal.gate.case import Case
 from shoal.gate.cells import TEXT, Bools, agreeing, codes, comparable, differing, is_number, sorted_rows, text_of
 from shoal.gate.diversity import diversity, farthest
-from shoal.gate.findings import Finding, counted
+from shoal.gate.findings import Finding, counted, percent
 from shoal.gate.inside import largest_share
 from shoal.gate.members import misplaced
 from shoal.gate.policy import stricter
@@ -250,20 +250,24 @@ def least_l(case: Case) -> Finding:
     bad = broken or (threshold is not None and value < threshold - 1e-9)
     kind = "distinct" if asked is None else asked.kind
     text = f"the least diverse class has l = {value:g} ({kind}) in {worst!r}"
-    if value <= 1:
-        text += _homogeneous(case, worst)
+    text += _largest_share(case, worst)
     return case.judged(
         "l", bad, text, value, asked.l if asked is not None and broken else threshold,
         "ask the method for l (shoal generalize -l), or take a larger k", promised=broken,
     )  # fmt: skip
 
 
-def _homogeneous(case: Case, name: str) -> str:
-    """Which value the homogeneous classes disclose, and of how many records."""
+def _largest_share(case: Case, name: str) -> str:
+    """Which value the homogeneous classes disclose, and of how many records; else the largest share of one value."""
+    if is_number(case.after[name]):
+        return ""  # numbers are judged by their spread
     shares = [largest_share(found, case.after[name], case.units) for found in case.class_sets]
-    worst = max((share for share in shares if share), key=lambda share: share.homogeneous_records, default=None)
-    if worst is None or not worst.homogeneous_classes:
+    found = [share for share in shares if share is not None]
+    if not found:
         return ""
+    worst = max(found, key=lambda share: (share.homogeneous_records, share.share))
+    if not worst.homogeneous_classes:
+        return f": at most {percent(worst.share)} of a class have one value ({worst.value!r})"
     one = worst.homogeneous_classes == 1
     value = "missing" if worst.frequent_value is None else worst.frequent_value
     return (
