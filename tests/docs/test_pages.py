@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from pathlib import Path
 
@@ -76,3 +77,16 @@ def test_the_page_on_the_intruder_names_every_role() -> None:
         assert f"`--{option}" in page, option
     for name in ("protected", "known", "released"):
         assert f"**{name}**" in page, name
+
+
+def test_every_check_has_tests_that_guard_it() -> None:
+    page = (DOCS / "release-gate.md").read_text(encoding="utf-8").split("## Tests that guard each check")[1]
+    rows = re.findall(r"^\| `([\w-]+)` \| (.+) \|$", page, re.MULTILINE)
+    named = {check_name: re.findall(r"`tests/([\w/.]+)::(\w+)`", tests) for check_name, tests in rows}
+    frame = pl.DataFrame({"x": [1.0, 1.0, 2.0, 2.0], "y": [1.0, 1.0, 2.0, 2.0]})
+    found = check(frame, frame, quasi=["x", "y"], column_groups=[["x"], ["y"]], swapped=["x"], k=2)
+    assert {finding.check for finding in found} | {"written"} == set(named)
+    for check_name, tests in named.items():
+        assert tests, check_name
+        for file, name in tests:
+            assert f"def {name}(" in (DOCS.parent / "tests" / file).read_text(encoding="utf-8"), f"{file}::{name}"
