@@ -39,8 +39,8 @@ lint: $(VENV)/.test
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-soak: $(VENV)/.test ## 10,000 odd tables through every method, half an hour
-	SHOAL_SOAK=10000 $(BIN)/python -m pytest -q tests/soak
+soak: $(VENV)/.test ## 20,000 odd tables and random commands, an hour and more
+	SHOAL_SOAK=20000 $(BIN)/python -m pytest -q tests/soak
 
 bench: $(VENV)/.test ## figures of the docs; all take hours, ONLY="mdav classical" some of them
 	$(BIN)/python benchmarks/run.py $(ONLY)

@@ -2,6 +2,7 @@
 
 python benchmarks/masking.py            the made-up military file
 python benchmarks/masking.py large      1,000,000 records in 500 districts
+python benchmarks/masking.py hiding     six made files of 50,000 records, ten secrets each: what shows, what it costs
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import polars as pl
+from scipy.stats import chisquare
 
 from shoal.masking.exact import flow_seeds, mask_by_flow
 from shoal.masking.flow import Network
 from shoal.masking.memetic import Settings, mask_by_evolution
 from shoal.masking.similarity import influential
 from shoal.masking.task import masking_task
+from shoal.protect.mask import mask_group
 from shoal.study.military_task import military_task
 
 
@@ -73,5 +77,73 @@ def large(records: int = 1_000_000, districts: int = 500) -> None:
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB")
 
 
+# Counts of the true outliers, the ordinary counts' mean, the spread of the regions' sizes.
+SHAPES: dict[str, tuple[dict[int, int], float, float]] = {
+    "two peaks": ({7: 210, 23: 140}, 28.0, 0.0),
+    "regions of many sizes": ({7: 210, 23: 140}, 28.0, 0.5),
+    "small counts": ({7: 60, 23: 40}, 3.0, 0.0),
+    "six peaks": ({3: 120, 7: 210, 11: 150, 23: 140, 31: 110, 38: 160}, 30.0, 0.0),
+    "a peak and a hole": ({7: 210, 23: 2}, 60.0, 0.0),
+    "one low peak": ({11: 75}, 28.0, 0.0),
+}
+
+
+def made(shape: str, records: int = 50_000, regions: int = 40) -> pl.DataFrame:
+    """People in regions; the guards are concentrated in a few of them, and no ordinary region has more than 39."""
+    peaks, mean, spread = SHAPES[shape]
+    rng = np.random.default_rng(0)
+    share = rng.lognormal(0.0, spread, regions)
+    region = rng.choice(regions, records, p=share / share.sum())
+    job = rng.choice(["cook", "clerk", "nurse"], records).astype(object)
+    for d in range(regions):
+        rows = np.flatnonzero(region == d)
+        count = peaks.get(d, min(int(rng.poisson(mean * share[d])), int(1.4 * mean)))
+        job[rng.choice(rows, min(count, rows.size - 5), replace=False)] = "guard"
+    return pl.DataFrame(
+        {
+            "district": [f"D{d:02d}" for d in region],
+            "job": job.tolist(),
+            "age": rng.integers(18, 70, records),
+            "sex": rng.choice(["f", "m"], records),
+            "education": rng.integers(1, 7, records),
+            "income": rng.lognormal(10, 0.5, records).round(-2),
+        }
+    )
+
+
+def hiding(secrets: int = 10) -> None:
+    """For every made file: what the masked signals show, how the vital records spread, and what it cost."""
+    matching = ["age", "sex", "education", "income"]
+    print(f"{'file':<24}{'hidden':>8}{'new':>5}{'rank':>6}{'regions':>9}{'heights':>9}{'chi2 p':>9}", end="")
+    print(f"{'swaps':>7}{'metric':>9}{'guessed':>9}{'chance':>8}{'CPU s':>7}")
+    for shape in SHAPES:
+        frame, started = made(shape), time.process_time()
+        runs = [
+            mask_group(
+                frame, vital=("job", ["guard"]), parameter="district", influential=matching, ordinal=["income"],
+                secret=f"{number + 1:032x}",
+            ).facts
+            for number in range(secrets)
+        ]  # fmt: skip
+        limited = {name for facts in runs for name in (*facts["limited_regions"], *facts["outliers"])}
+        open_ = [i for i, name in enumerate(runs[0]["districts"]) if name not in limited]
+        arrivals = [sum(facts["arrivals"][i] for facts in runs) for i in open_]
+        where = [runs[0]["districts"].index(name) for name in runs[0]["outliers"]]
+        heights = {tuple(facts["modified_signal"][i] for i in where) for facts in runs}
+        rank = min(rank for facts in runs for of in facts["ranks"].values() for rank in of.values())
+        mean = {name: float(np.mean([facts[name] for facts in runs])) for name in ("swaps", "metric")}
+        attack = {name: float(np.mean([facts["attack"][name] for facts in runs])) for name in runs[0]["attack"] if
+                  name.startswith("moved")}  # fmt: skip
+        print(
+            f"{shape:<24}{sum(facts['hidden'] for facts in runs):>5}/{secrets}"
+            f"{sum(len(facts['new_outliers']) for facts in runs):>5}{rank:>6}"
+            f"{min(facts['candidate_regions'] for facts in runs):>9}{len(heights):>9}"
+            f"{chisquare(arrivals).pvalue:>9.3f}{mean['swaps']:>7.0f}{mean['metric']:>9.2f}"
+            f"{attack['moved_guessed']:>9.3f}{attack['moved_guessed_base']:>8.3f}"
+            f"{(time.process_time() - started) / secrets:>7.2f}",
+            flush=True,
+        )
+
+
 if __name__ == "__main__":
-    large() if sys.argv[1:] == ["large"] else small()
+    {"large": large, "hiding": hiding}.get("".join(sys.argv[1:]), small)()

@@ -1,9 +1,10 @@
-"""What all tests share: where the benchmark sets are, and how hypothesis runs."""
+"""What all tests share: where the benchmark sets are, how hypothesis runs, and that releases are read again."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -23,3 +24,26 @@ def shared_data() -> Path:
     if os.environ.get("SHOAL_REQUIRE_DATA"):
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def releases_read_by_others() -> Any:
+    """Every release that a test of this process saves is read again by pandas and DuckDB (see `other_readers`)."""
+    from other_readers import MOST_RECORDS, check_no_finer
+    from shoal.gate import saving
+
+    write_file = saving.write_file
+
+    def write_and_read(frame: Any, path: Path, source: Any = None, *, protected: Any = (), **more: Any) -> None:
+        write_file(frame, path, source, protected=protected, **more)
+        names = [name for name in protected if name in frame.columns]
+        dialect = getattr(source, "dialect", None)
+        how = {} if dialect is None else {"delimiter": dialect.delimiter, "encoding": dialect.encoding}
+        if path.name.lower().removesuffix(".gz").endswith(".tsv"):
+            how["delimiter"] = "\t"
+        if names and frame.height <= MOST_RECORDS:
+            check_no_finer(path, frame, names, **how)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(saving, "write_file", write_and_read)
+        yield

@@ -7,8 +7,9 @@ The command line prints it on stderr and ends with the kind's exit code.
 from __future__ import annotations
 
 import difflib
+import operator
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, SupportsIndex
 
 
 class ShoalError(Exception):
@@ -56,8 +57,15 @@ def unknown(what: str, name: object, allowed: Iterable[object], error: type[Shoa
     if not near:
         near = [n for n in names if n.lower() == str(name).lower()][:1]
     hint = f"; did you mean '{near[0]}'?" if near else "."
-    plural = what + ("es" if what.endswith(("s", "x")) else "s")
-    return error(f"there is no {what} {str(name)!r}{hint} The {plural} are: {', '.join(names)}")
+    return error(f"there is no {what} {str(name)!r}{hint} The {_plural(what)} are: {', '.join(names)}")
+
+
+def _plural(noun: str) -> str:
+    """Several of a thing: policies, methods, keys of a roles file."""
+    head, of, rest = noun.partition(" of ")
+    if head.endswith("y") and not head.endswith(("ay", "ey", "oy", "uy")):
+        return f"{head[:-1]}ies{of}{rest}"
+    return f"{head}{'es' if head.endswith(('s', 'x')) else 's'}{of}{rest}"
 
 
 def printable(text: str) -> str:
@@ -90,3 +98,12 @@ def check_k(k: int, n: int) -> int:
             f"k must be between 2 and {n} (the number of records), not {k}: take a smaller k or more records"
         )
     return int(k)
+
+
+def check_seed(seed: object) -> int:
+    """`seed` if random numbers can start from it; TOML, which a recipe is written in, has no larger whole numbers."""
+    largest = 2**63 - 1
+    whole = isinstance(seed, SupportsIndex) and not isinstance(seed, bool)
+    if not whole or not 0 <= operator.index(seed) <= largest:  # type: ignore[arg-type]
+        raise UsageError(f"The seed must be a whole number from 0 to {largest}, not {seed!r}.")
+    return operator.index(seed)  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from shoal import __version__
-from shoal.data.files import atomically, check_place, checksum
+from shoal.data.files import atomically, check_distinct, check_place, checksum
 from shoal.errors import InputError, ShoalError, UsageError, unknown
 
 # What a step may be given, by the arguments it was given (the method tells which options it has).
@@ -99,7 +99,7 @@ class Step(Part):
 class Recipe(Part):
     """A run that can be repeated. Paths are absolute here and relative to the recipe's folder in its file."""
 
-    seed: int = 0
+    seed: int = Field(default=0, ge=0, lt=2**63)
     secret: str | None = Field(default=None, pattern=r"^[0-9a-f]{32}$")
     input: Input = Input()
     steps: tuple[Step, ...] = Field(min_length=1)
@@ -133,6 +133,10 @@ class Recipe(Part):
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the recipe, all or nothing."""
         target = check_recipe_place(path)
+        read: dict[str, Any] = {"the roles file": self.input.roles, "the input": self.input.file}
+        if self.output is not None:
+            read |= {"the policy": self.output.policy, "the earlier release": self.output.previous}
+        check_distinct({"The recipe": target}, read)
         with atomically(target) as temporary:
             temporary.write_text(self.text(target.parent), encoding="utf-8")
         return target
@@ -161,6 +165,8 @@ def parse_recipe(text: str, steps: Steps, source: Path) -> Recipe:
     """The recipe of a text; `source` is where it stands: messages name it, and paths are relative to its folder."""
     try:
         tables = tomllib.loads(text)
+    except RecursionError:
+        raise InputError(f"{source} is nested too deeply to be a recipe.") from None
     except tomllib.TOMLDecodeError as error:
         told = str(error).replace("at end of document", f"at line {len(text.rstrip().split(NEWLINE))}, the end")
         raise InputError(f"{source} is no TOML: {told}. Text is put in quotes, and a list in [ ]") from None
@@ -263,9 +269,11 @@ def absolute(path: str | os.PathLike[str]) -> Path:
 def _shape_error(error: Any) -> tuple[Place, str]:
     """The place and the words of what pydantic found wrong in the tables."""
     place: Place = error["loc"]
+    if not place:  # JSON that pydantic cannot read
+        return place, "a value is nested too deeply to be an argument"
     *above, key = place
     parts: dict[Any, type[Part]] = {"input": Input, "output": Output, "steps": Step}
-    table = parts[above[0]] if above else Recipe
+    table = parts.get(above[0], Recipe) if above else Recipe
     where = f"[[steps]] (number {int(above[1]) + 1})" if above[:1] == ["steps"] else f"[{above[0]}]" if above else ""
     if error["type"] == "missing":
         way = "name the command: microaggregate, group, generalize, apply or mask" if key == "do" else "add it"

@@ -98,8 +98,9 @@ class Release:
 
     def _numeric(self) -> list[str]:
         """The protected columns that are numbers before and after."""
-        kinds, after = self.original.kinds, self.protected.kinds
-        return [name for name in self.changed if kinds[name] == after[name] == "number"]
+        kinds, after, roles = self.original.kinds, self.protected.kinds, self.original.roles
+        codes = {*roles.nominal, *roles.order}  # numbers that are labels
+        return [name for name in self.changed if kinds[name] == after[name] == "number" and name not in codes]
 
     @cached_property
     def findings(self) -> Findings:

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from shoal.cli.mask import command
-from shoal.errors import PromiseError, ShoalError, ShoalWarning
+from shoal.errors import PromiseError, ShoalError, ShoalWarning, UsageError
 from shoal.masking.outliers import outliers
 from shoal.protect.mask import mask_group
 
@@ -38,6 +38,7 @@ def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "job": job,
             "age": pl.Series(age.tolist(), dtype=pl.Int64),
             "sex": rng.choice(["f", "m"], 1200),
+            "income": rng.lognormal(10, 0.5, 1200).round(2),
             "name": [f"person {i}" for i in range(1200)],
         }
     )
@@ -47,7 +48,8 @@ def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(survey: Path, *more: str):
-    own = ["--vital", "job=guard", "--parameter", "district", "--influential", "age,sex", "--ordinal", "age"]
+    own = ["--vital", "job=guard", "--parameter", "district", "--influential", "age,sex,income"]
+    own += ["--ordinal", "age,income"]
     return CliRunner().invoke(command, [str(survey), *own, *more], catch_exceptions=True)
 
 
@@ -64,17 +66,20 @@ def test_the_json_and_the_written_file_agree(survey: Path, tmp_path: Path) -> No
     facts = json.loads(result.stdout)
     assert facts["outliers"] == ["D03", "D11"]
     assert not set(facts["outliers"]) & set(facts["modified_outliers"])
-    assert facts["feasible"] is True
+    assert facts["feasible"] is True and facts["hidden"] is True and facts["compatibility"] >= 0.95
+    assert facts["new_outliers"] == [] and facts["outliers_left"] == [] and facts["still_largest"] == []
     assert facts["lower_bound"] <= facts["metric"] + 1e-9
     before, after = pl.read_csv(survey), pl.read_csv(target)
-    assert after.columns == ["district", "job", "age", "sex"]
+    assert after.columns == ["district", "job", "age", "sex", "income"]
     assert before.drop("district", "name").equals(after.drop("district"))
     changed = (before["district"] != after["district"]).to_numpy()
     assert changed.sum() == 2 * facts["swaps"]
     counts = after.filter(pl.col("job") == "guard")["district"].value_counts()
     told = dict(zip(facts["districts"], facts["modified_signal"], strict=True))
     assert {d: c for d, c in told.items() if c} == dict(counts.iter_rows())
-    assert not {3, 11} & set(outliers(facts["modified_signal"]).tolist())
+    for alpha in (0.001, 0.005, 0.01, 0.02, 0.05):
+        seen = set(outliers(facts["modified_signal"], alpha).tolist())
+        assert not seen & {3, 11} and seen <= set(outliers(facts["signal"], alpha).tolist())
     assert (
         before["district"]
         .value_counts(sort=True)
@@ -91,9 +96,10 @@ def test_the_json_and_the_written_file_agree(survey: Path, tmp_path: Path) -> No
 def test_pick_takes_another_solution(survey: Path) -> None:
     first = json.loads(run(survey, *QUICK, *SEED, "--json").stdout)
     assert len(first["feasible_solutions"]) > 1
-    second = json.loads(run(survey, *QUICK, *SEED, "--pick", "2", "--json").stdout)
-    assert second["metric"] == first["feasible_solutions"][1]["metric"]
-    assert second["modified_signal"] == first["feasible_solutions"][1]["signal"]
+    other = 2 if first["picked"] == 1 else 1
+    second = json.loads(run(survey, *QUICK, *SEED, "--pick", str(other), "--json").stdout)
+    assert second["metric"] == first["feasible_solutions"][other - 1]["metric"] != first["metric"]
+    assert second["modified_signal"] == first["feasible_solutions"][other - 1]["signal"]
 
 
 def test_without_a_seed_the_swapped_records_are_drawn_from_a_fresh_secret(survey: Path, tmp_path: Path) -> None:
@@ -105,9 +111,51 @@ def test_without_a_seed_the_swapped_records_are_drawn_from_a_fresh_secret(survey
 
 
 def test_memetic_with_tau_prints_a_table(survey: Path) -> None:
-    result = run(survey, "--method", "memetic", "--runs", "2", "--generations", "60", "--tau", *SEED)
+    memetic = ["--method", "memetic", "--runs", "2", "--generations", "60", "--tau", *SEED]
+    refused = run(survey, *memetic)
+    assert isinstance(refused.exception, UsageError) and "add --settings published" in str(refused.exception)
+    result = run(survey, *memetic, "--settings", "published")
     assert result.exit_code == 0, result.output
     assert "Feasible solutions" in result.output
+
+
+def test_the_first_line_says_what_was_measured(survey: Path) -> None:
+    hidden = run(survey, *QUICK, *SEED).output.splitlines()[0]
+    assert hidden.startswith("Measured in quantity and concentration at alpha 0.001 to 0.05: none of the 2 original")
+    published = run(survey, *QUICK, *SEED, "--settings", "published").output
+    first = published.splitlines()[0]
+    assert "no longer stand out" not in published
+    assert "still" in first or "new outliers: " in first
+
+
+def test_decoys_are_drawn_and_reported(survey: Path) -> None:
+    facts = json.loads(run(survey, *QUICK, *SEED, "--decoys", "1", "--json").stdout)
+    assert len(facts["decoys"]) == 1 and facts["new_outliers"] == facts["decoys"]
+
+
+def test_an_impossible_wish_ends_with_the_nearest_choices(survey: Path, tmp_path: Path) -> None:
+    target = tmp_path / "masked.csv"
+    result = run(survey, *QUICK, *SEED, "--distortion", "0", "-o", str(target))
+    assert isinstance(result.exception, PromiseError) and result.exception.exit_code == 1
+    message = str(result.exception)
+    assert "The group can be hidden at alpha 0.001" in message and not target.exists()
+    named = message.split("--distortion ")[1].split(")")[0]
+    assert run(survey, *QUICK, *SEED, "--distortion", named).exit_code == 0
+
+
+def test_a_column_beside_the_region_moves_along_or_is_refused(survey: Path, tmp_path: Path) -> None:
+    frame = pl.read_csv(survey).with_columns(pl.col("district").str.slice(0, 2).alias("county"))
+    beside, target = tmp_path / "beside.csv", tmp_path / "masked.csv"
+    frame.write_csv(beside)
+    out = [*QUICK, "-o", str(target), "--identifiers", "name", "--accept-k", "1"]
+    refused = run(beside, *out)
+    assert isinstance(refused.exception, PromiseError) and "--along county" in str(refused.exception)
+    assert not target.exists()
+    result = run(beside, *out, "--along", "county")
+    assert result.exit_code == 0, result.output
+    after = pl.read_csv(target)
+    assert (after["district"].str.slice(0, 2) == after["county"]).all()
+    assert (after["county"] != frame["county"]).any()
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import csv
 import datetime as dt
 import gzip
+import io
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+import shoal
+from command_line import run
 from shoal.data.files import read_file, write_file
 from shoal.data.table import read
 from shoal.errors import InputError, ShoalWarning, UsageError
@@ -92,8 +98,9 @@ def test_thousands_alone_are_read_by_the_files_decimal_sign(tmp_path: Path) -> N
 
 
 def test_one_column_with_decimal_commas(tmp_path: Path) -> None:
-    frame, _ = read_file(put(tmp_path, "rate\n1,5\n2,5\n"))
-    assert frame["rate"].to_list() == [1.5, 2.5]
+    frame, _ = read_file(put(tmp_path, "rate\n1,5\n2,5\n,5\n-,25\n"))
+    assert frame["rate"].to_list() == [1.5, 2.5, 0.5, -0.25]
+    assert copied(tmp_path / "in.csv") == (tmp_path / "in.csv").read_bytes()
 
 
 def test_one_column_keeps_missing_records_at_the_end(tmp_path: Path) -> None:
@@ -289,6 +296,162 @@ def test_a_first_line_of_numbers_is_warned_of(tmp_path: Path) -> None:
         read_file(put(tmp_path, "1,2.5\n3,4\n"))
 
 
+# -- cells that programs read in different ways --------------------------------------------------
+
+RETURN = "Line 3 of .* has a carriage return outside quotes"
+QUOTE = 'Line 3 of .* has a quote ."'
+ENDS = "Line 3 of .* ends in a carriage return and a line feed, unlike most lines"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("x\r,1\n", RETURN),
+        ("a\rb,1\n", RETURN),
+        ("\r,1\n", RETURN),
+        ("1,x\r\n", ENDS),
+        ("1,x\r\r\n", RETURN),
+        ('"a"b"a",1\n', QUOTE),
+        ('1,"a"b"a"\n', QUOTE),
+        ('""x"",1\n', QUOTE),
+        ('"a" "b",1\n', QUOTE),
+        ('"x,5"y"5",1\n', QUOTE),
+        ('a"b,c"d\n', "Line 3 of .*|line 3 of .*"),
+        ('1,x"\r"\n', "Line 3 of .*"),
+    ],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_cells_that_programs_read_in_different_ways_are_refused(
+    tmp_path: Path, line: str, message: str, packed: bool
+) -> None:
+    text = f"a,b\ny,2\n{line}y,2\n".encode()
+    path = put(tmp_path, gzip.compress(text), "in.csv.gz") if packed else put(tmp_path, text)
+    with pytest.raises(InputError, match=message):
+        read_file(path)
+    refused = run("microaggregate", path, "-k", 2, "-o", tmp_path / "out.csv", code=2).output
+    assert "ine 3 of" in refused
+    assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("cell", ["x\r", "\r", "a\rb", "a\r\nb", "a\nb", '"', '""', '5"x5"', 'say "yes"', "x\n", "a,b"])
+def test_cells_in_quotes_come_back_bit_for_bit(tmp_path: Path, newline: str, cell: str) -> None:
+    quoted = '"' + cell.replace('"', '""') + '"'
+    lines = ["note,age", f"{quoted},{{}}", "x,{}", f"{quoted},{{}}", ""]
+    path = put(tmp_path, newline.join(lines).format(1, 2, 3))
+    assert read_file(path)[0]["note"].to_list() == [cell, "x", cell]
+    assert copied(path) == path.read_bytes()
+    out = tmp_path / "release.csv"
+    run("microaggregate", path, "-k", 3, "--quasi", "age", "--confidential", "note", "--keep-order", "-o", out)
+    assert read_file(out)[0]["note"].to_list() == [cell, "x", cell]
+    assert out.read_bytes() == newline.join(lines).format(2.0, 2.0, 2.0).encode()
+
+
+def test_pairs_of_quotes_within_a_bare_cell_are_text(tmp_path: Path) -> None:
+    frame, source = read_file(put(tmp_path, 'size,n\n5"x5",1\n2""3,2\n "a" ,3\n'))
+    assert frame["size"].to_list() == ['5"x5"', '2""3', ' "a" ']
+    write_file(frame, tmp_path / "out.csv", source)
+    assert read_file(tmp_path / "out.csv")[0].equals(frame)
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    cells=st.lists(st.lists(st.text('ab",\r\n5 ', max_size=4), min_size=2, max_size=2), min_size=1, max_size=3),
+    quoted=st.lists(st.booleans(), min_size=6, max_size=6),
+    newline=st.sampled_from(["\n", "\r\n", "\r"]),
+)
+def test_any_text_is_read_as_by_python_or_refused(
+    tmp_path: Path, cells: list[list[str]], quoted: list[bool], newline: str
+) -> None:
+    """Python's own reader is strict about quotes: what Shoal accepts means the same to both."""
+    quote = iter(quoted)
+    lines = [",".join('"' + cell.replace('"', '""') + '"' if next(quote) else cell for cell in row) for row in cells]
+    path = put(tmp_path, newline.join(["p,q", *lines, ""]))
+    try:
+        frame, source = read_file(path, delimiter=",", decimal=".")
+    except InputError:
+        return
+    expected = list(csv.reader(io.StringIO(path.read_bytes().decode(), newline=""), strict=True))[1:]
+    while not expected[-1]:
+        expected.pop()
+    text = [source.cells.get(name, frame[name].cast(pl.String)) for name in frame.columns]
+    assert [list(row) for row in zip(*(column.fill_null("").to_list() for column in text), strict=True)] == expected
+    write_file(frame, tmp_path / "out.csv", source)
+    assert read_file(tmp_path / "out.csv", delimiter=",", decimal=".")[0].equals(frame)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("note,age\nx\r,1\ny,2\n", "carriage return outside quotes"),
+        ('note,age\n"a"b"a",1\ny,2\n', "Record 2 .* has a quote that is not doubled"),
+        ('note,age\n"a,1\ny,2\n', "cannot be read|quote"),
+    ],
+)
+def test_the_release_check_refuses_such_cells_too(tmp_path: Path, text: str, message: str) -> None:
+    original = put(tmp_path, "note,age\nx,1\ny,2\n", "original.csv")
+    path = put(tmp_path, text, "release.csv")
+    with pytest.raises(InputError, match=message):
+        shoal.check(original, path, quasi="age", confidential="note")
+    run("check", original, path, "--quasi", "age", "--confidential", "note", code=2)
+
+
+def test_the_release_check_finds_lines_with_other_ends(tmp_path: Path) -> None:
+    """Some records could be marked by how their lines end."""
+    original = put(tmp_path, "note,age\nx,1\ny,1\n", "original.csv")
+    path = put(tmp_path, "note,age\nx,1\r\ny,1\n", "release.csv")
+    assert "two kinds of line ends" in shoal.check(original, path, quasi="age", confidential="note")["traces"].finding
+    path.write_bytes(b"note,age\r\nx,1\r\ny,1\r\n")
+    assert "line ends" not in shoal.check(original, path, quasi="age", confidential="note")["traces"].finding
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "cp1252"])
+@pytest.mark.parametrize("given", [False, True])
+def test_zero_bytes_are_refused_with_their_line(tmp_path: Path, encoding: str, given: bool) -> None:
+    path = put(tmp_path, "note,age\ny,1\nx\0z,2\nLudwig van B.,3\n", encoding=encoding)
+    with pytest.raises(InputError, match="zero bytes, the first in line 3"):
+        read_file(path, encoding=encoding if given else None)
+    original = put(tmp_path, "note,age\ny,1\nxz,2\nLudwig van B.,3\n", "original.csv", encoding)
+    with pytest.raises(InputError, match="zero byte in line 3"):
+        shoal.check(original, path, quasi="age", encoding=encoding if given else None)
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "csv.gz", "sav", "dta", "xpt"])
+def test_text_with_a_zero_byte_is_written_by_no_format_that_ends_it_there(tmp_path: Path, ending: str) -> None:
+    frame = pl.DataFrame({"age": [1, 1, 2, 2] * 3, "note": ["a", "b", "x\0y", "d"] * 3})
+    frame.write_parquet(tmp_path / "in.parquet")
+    out = tmp_path / f"out.{ending}"
+    roles = ["--quasi", "age", "--confidential", "note", "-o", out]
+    refused = run("microaggregate", tmp_path / "in.parquet", "-k", 3, "--method", "mdav", *roles, code=2).output
+    assert "The column 'note' has a zero byte in row 3" in " ".join(refused.split())
+    assert not out.exists()
+    roles[-1] = tmp_path / "out.parquet"
+    run("microaggregate", tmp_path / "in.parquet", "-k", 3, "--method", "mdav", *roles)
+    assert pl.read_parquet(tmp_path / "out.parquet")["note"].to_list() == frame["note"].to_list()
+
+
+def test_long_cells_are_kept_and_checked(tmp_path: Path) -> None:
+    """Python's csv module stops at 131,072 characters by default."""
+    long = 'say "' + "x" * 200_000
+    rows = [["note", "a;b", "age"], *([long, "5", str(i // 3)] for i in range(9))]
+    file = io.StringIO()
+    csv.writer(file, delimiter=";", lineterminator="\n").writerows(rows)
+    path, out = put(tmp_path, file.getvalue()), tmp_path / "out.csv"
+    limit = csv.field_size_limit()
+    run("microaggregate", path, "-k", 3, "--method", "mdav", "--quasi", "age", "--as-is", "note,a;b", "-o", out)
+    assert read_file(out)[0]["note"].to_list() == [long] * 9
+    run("check", path, out, "-k", 3, "--quasi", "age", "--as-is", "note,a;b")
+    assert csv.field_size_limit() == limit
+
+
+@pytest.mark.parametrize("name", ["rot13", "base64", "hex", "undefined", "no such", ""])
+def test_encodings_that_are_none_are_refused(tmp_path: Path, name: str) -> None:
+    path = put(tmp_path, "a,b\n1,2\n")
+    with pytest.raises(UsageError, match="there is no encoding"):
+        read_file(path, encoding=name)
+    run("microaggregate", path, "-k", 2, "--encoding", name, code=2)
+
+
 def test_options_are_checked(tmp_path: Path) -> None:
     path = put(tmp_path, "a,b\n1,2\n")
     with pytest.raises(UsageError, match="one character"):
@@ -330,3 +493,12 @@ def test_one_column_of_a_tsv_file_may_have_a_comma_in_its_name(tmp_path: Path) -
     assert read(path).columns == ["a", "b"]
     path.write_text("a,b\tc\nx\t0,5\ny\t1,5\n")
     assert read(path).columns == ["a,b", "c"]
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\t"])
+def test_a_blank_cell_of_a_single_column_is_not_a_blank_line(blank: str, tmp_path: Path) -> None:
+    """Programs that skip blank lines would lose the record."""
+    path, out = tmp_path / "one.csv", tmp_path / "out.csv"
+    path.write_text('"a"\n' + "".join(f'"{cell}"\n' for cell in ["x", blank, "y", blank, "x", "y"]))
+    shoal.microaggregate(shoal.read(path, quasi=["a"], nominal=["a"]), 2, method="mdav").save(out)
+    assert all(line.strip() for line in out.read_text().removesuffix("\n").split("\n"))

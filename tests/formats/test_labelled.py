@@ -38,7 +38,6 @@ def spss(tmp_path: Path) -> Path:
     pyreadstat.write_sav(
         frame,
         str(path),
-        file_label="A survey",
         column_labels={"sex": "Sex of respondent", "age": "Age in years"},
         variable_value_labels={"sex": {1.0: "man", 2.0: "woman", 9.0: "refused"}, "age": {99.0: "unknown"}},
         missing_ranges={"sex": [9.0], "age": [99.0], "income": [{"lo": -9.0, "hi": -1.0}, 99.0], "town": ["zz"]},
@@ -62,7 +61,7 @@ def test_spss_round_trip(spss: Path, ending: str) -> None:
     assert new.equals(old)
     for fact in (
         "column_names_to_labels", "variable_value_labels", "missing_ranges", "variable_measure",
-        "original_variable_types", "variable_display_width", "file_label",
+        "original_variable_types", "variable_display_width",
     ):  # fmt: skip
         assert getattr(after, fact) == getattr(before, fact), fact
 
@@ -130,7 +129,6 @@ def stata(tmp_path: Path) -> Path:
     pyreadstat.write_dta(
         frame,
         str(path),
-        file_label="A survey",
         column_labels={"sex": "Sex"},
         variable_value_labels={"sex": {1: "man", 2: "woman", "a": "refused"}},
         missing_user_values={"sex": ["a"], "rate": ["b", "z"]},
@@ -150,7 +148,6 @@ def test_stata_round_trip(stata: Path) -> None:
     for fact in ("column_names_to_labels", "variable_value_labels", "missing_user_values", "original_variable_types"):
         assert getattr(after, fact) == getattr(before, fact), fact
     assert after.readstat_variable_types["age"] == "int32"
-    assert after.file_label == "A survey"
 
 
 def test_stata_protected(stata: Path) -> None:
@@ -310,3 +307,35 @@ def test_protected_labels_keep_the_names_of_their_codes(tmp_path: Path, ending: 
     assert meta.variable_value_labels == labels
     assert set(written["sex"]) <= {1, 2} and set(written["school"]) <= {1, 2, 3}
     assert written.groupby(["sex", "school", "age"]).size().min() >= 4
+
+
+# -- what a format cannot hold -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("ending", "size"), [("sav", 32_768), ("zsav", 32_768), ("xpt", 32_768), ("por", 256)])
+def test_a_text_that_the_format_would_cut_is_refused_with_its_row(tmp_path: Path, ending: str, size: int) -> None:
+    frame = pl.DataFrame({"AGE": [1.0, 2.0, 3.0], "NOTE": ["a", "é" * (size // 2), "b"]})
+    with pytest.raises(InputError, match=rf"'NOTE' has a text of {size:,} bytes in row 2, .* at most {size - 1:,}"):
+        write_file(frame, tmp_path / f"out.{ending}")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("ending", ["sav", "zsav", "xpt"])
+def test_blanks_that_the_format_drops_are_told(tmp_path: Path, ending: str) -> None:
+    frame = pl.DataFrame({"age": [1.0, 2.0, 3.0], "note": ["a", " b ", "c "], "plain": [" a", None, ""]})
+    with pytest.warns(ShoalWarning, match=r"lost in note \(2, the first in row 2\)$"):
+        write_file(frame, tmp_path / f"out.{ending}")
+    assert read_file(tmp_path / f"out.{ending}")[0]["note"].to_list() == ["a", " b", "c"]
+
+
+def test_stata_keeps_blanks_at_the_end_of_a_text(tmp_path: Path) -> None:
+    write_file(pl.DataFrame({"note": ["a", " b ", "c "]}), tmp_path / "out.dta")
+    assert pd.read_stata(tmp_path / "out.dta")["note"].tolist() == ["a", " b ", "c "]
+
+
+@pytest.mark.parametrize("ending", ["sav", "dta", "xpt", "por"])
+def test_a_release_that_is_no_such_file_is_told(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"r.{ending}"
+    path.write_bytes(b"no such thing" * 100)
+    with pytest.raises(InputError, match="The release .* cannot be read"):
+        shoal.check(pl.DataFrame({"age": [1.0, 2.0]}), path, quasi="age")

@@ -136,6 +136,7 @@ def _mask(name: str, data: Made, *, variants: Sequence[Mapping[str, Any]] = ({},
         "parameter": "district",
         "influential": ["age", "sex", "town", "hours"],
         "ordinal": ["age", "hours"],
+        "settings": "published",
         "seed": 0,
         **arguments,
     }

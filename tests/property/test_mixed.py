@@ -167,7 +167,7 @@ def test_the_group_is_the_class_over_all_written_columns(case, method, scaling):
     assert min(Counter(after.rows()).values()) >= k
     assert after.columns == frame.columns
     for name in frame.columns:
-        assert after[name].dtype == frame[name].dtype
+        assert after[name].dtype.base_type() == frame[name].dtype.base_type()  # an Enum lists only what is released
         for rows in members(labels):
             written = set(after[name].gather(rows).to_list())
             assert len(written) == 1
@@ -283,7 +283,7 @@ def test_a_matrix_that_is_too_large_is_refused(monkeypatch):
     monkeypatch.setattr("shoal.data.mixed.MOST_BYTES", 8 * 300 * 40)
     frame = pl.DataFrame({"x": np.arange(300.0), "town": [f"t{i % 50}" for i in range(300)]})
     with pytest.raises(InputError, match=r"51 dimensions.*'town' with 50 values"):
-        microaggregate(read(frame, quasi=["x", "town"]), 3)
+        microaggregate(read(frame, quasi=["x", "town"], numeric="x"), 3)
 
 
 # -- kinds ---------------------------------------------------------------------------------------------
@@ -542,7 +542,7 @@ def test_classes_that_are_too_small_are_listed_with_what_to_merge():
     assert "town=a, edu=high: 1 (nearest: edu=mid with 4)" in str(seen.value)
     many = pl.DataFrame({"x": np.arange(40.0), "c": [f"c{i // 2}" for i in range(40)]})
     with pytest.raises(InputError, match=r"20 of 20 classes[\s\S]*and 10 more"):
-        microaggregate(read(many, quasi="x"), 3, within=["c"])
+        microaggregate(read(many, quasi="x", numeric="x"), 3, within=["c"])
 
 
 def test_within_refuses_what_it_cannot_have(tmp_path):

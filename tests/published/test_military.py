@@ -1,4 +1,4 @@
-"""The paper's Table 3: what our readings give of it, and what they do not (spec/5)."""
+"""The paper's Table 3: what our readings give of it, and what they do not."""
 
 from __future__ import annotations
 

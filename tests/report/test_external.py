@@ -86,7 +86,7 @@ def masked(file: Path) -> Any:
     given = {"vital": ("job", ["sentry-77b"]), "parameter": "town", "influential": ["height"], "ordinal": ["height"]}
     return shoal.mask_group(
         data, **given, outliers=["Wexmoor"], thresholds=[40], sensitivity=1.0, compatibility=0.0, distortion=1.0,
-        budget=3, steps=0, seed=SEED,
+        budget=3, steps=0, seed=SEED, settings="published",
     )  # fmt: skip
 
 

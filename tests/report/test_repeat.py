@@ -54,6 +54,7 @@ RUNS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
             "vital": ("job", ["guard"]), "parameter": "town", "influential": ["age", "illness"], "ordinal": ["age"],
             "outliers": ["b"], "thresholds": [8.0], "sensitivity": 1.0, "compatibility": 0.0, "distortion": 1.0,
             "weights": {"age": 2.0, "illness": 0.5}, "budget": 3, "steps": 0,
+            "settings": "published",
         },
         {"accept_k": 1},
     ),
@@ -226,6 +227,7 @@ MANY = {
         "--outliers", "b", "--thresholds", "8", "--sensitivity", "1", "--compatibility", "0", "--distortion", "1",
         "--weights", "age=2,illness=0.5", "--restriction", "linear", "--method", "memetic", "--runs", "2",
         "--generations", "20", "--population", "10", "--mutation", "0.01", "--tau", "--accept-k", "1",
+        "--settings", "published",
     ],
 }  # fmt: skip
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
+import os
+import sys
 import warnings
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -54,21 +57,31 @@ class LazyGroup(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
+        from shoal.atomic import forget
+        from shoal.evolve.stopping import ending_on_sigterm, is_stop
+
+        forget()
         try:
-            with warnings.catch_warnings():
+            with ending_on_sigterm(_clean_up), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what other packages have to say is not for the user
                 warnings.simplefilter("always", ShoalWarning)
                 warnings.showwarning = _show_warning
                 return super().invoke(ctx)
         except ShoalError as error:
-            click.echo(f"Error: {printable(str(error))}", err=True)
-            ctx.exit(error.exit_code)
+            _fail(ctx, str(error), error.exit_code)
+        except RecursionError:
+            _fail(ctx, "A file is nested too deeply to be read: lists and tables within each other, thousands deep.", 2)
+        except MemoryError:
+            _fail(ctx, "There is not enough memory for this table. Use fewer columns or records, or more memory.", 1)
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # the reader has seen enough: click ends without a word
+                raise
+            what = "Cannot write the output" if error.filename is None else f"Cannot read or write {error.filename}"
+            _fail(ctx, f"{what}: {error.strerror or error}.", 1)
         except (KeyboardInterrupt, SystemError) as error:
-            from shoal.evolve.stopping import is_stop
-
             if not is_stop(error):
                 raise
-            click.echo("Stopped; nothing was written.", err=True)
+            click.echo(printable(_stopped()), err=True)
             ctx.exit(130)
 
 
@@ -83,3 +96,33 @@ def main() -> None:
 
 def _show_warning(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:
     click.echo(f"Warning: {printable(str(message))}", err=True)
+
+
+def _fail(ctx: click.Context, message: str, code: int) -> NoReturn:
+    """Say what failed, and what was written before that; end with the code."""
+    written = _already_written()
+    if written:
+        message = f"{message.rstrip('.')}. Already written: {written}."
+    click.echo(f"Error: {printable(message)}", err=True)
+    ctx.exit(code)
+
+
+def _stopped() -> str:
+    """What a run that was stopped leaves."""
+    written = _already_written()
+    return f"Stopped. Already written: {written}." if written else "Stopped; nothing was written."
+
+
+def _already_written() -> str:
+    from shoal.atomic import finished
+
+    return ", ".join(str(path) for path in dict.fromkeys(finished()))
+
+
+def _clean_up() -> None:
+    """Before SIGTERM ends the process: no half-written file stays, and a terminal gets its cursor back."""
+    from shoal.atomic import remove_unfinished
+
+    remove_unfinished()
+    cursor = "\x1b[?25h" if sys.stderr.isatty() else ""
+    os.write(2, f"{cursor}{printable(_stopped())}\n".encode(errors="backslashreplace"))

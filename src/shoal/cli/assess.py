@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from shoal.cli.options import csv_options, order_option, print_json, role_options, take_roles, with_options
+from shoal.errors import check_seed
 
 
 @click.argument("original", type=click.Path())
@@ -23,6 +24,7 @@ def command(original: str, release: str, convention: str, seed: int, as_json: bo
     from shoal.cli.tables import print_assessment
     from shoal.data.table import read
 
+    check_seed(seed)
     roles = take_roles(given)
     figures = assess(read(original, **roles, **given), read(release, **given), convention=convention, seed=seed)
     if as_json:

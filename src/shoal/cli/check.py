@@ -7,8 +7,17 @@ from typing import Any
 
 import click
 
-from shoal.cli.options import NAMES, csv_options, order_option, print_json, role_options, take_roles, with_options
-from shoal.errors import UsageError
+from shoal.cli.options import (
+    NAMES,
+    column_values,
+    csv_options,
+    order_option,
+    print_json,
+    role_options,
+    take_roles,
+    with_options,
+)
+from shoal.errors import UsageError, check_seed, printable
 
 
 @click.argument("original", type=click.Path(), required=False)
@@ -19,7 +28,9 @@ from shoal.errors import UsageError
 @click.option("-l", "l", default=None, help="Promised l: 3, entropy:3 or recursive:C:L.")
 @click.option("-t", "t", type=float, default=None, help="Promised t, 0 to 1.")
 @click.option("--distance", default="equal", show_default=True, help="Distance of t-closeness: equal or ordered.")
-@click.option("--swapped", type=NAMES, default="", help="Columns whose values changed places (shoal mask).")
+@click.option("--swapped", type=NAMES, default="", help="Columns whose values changed places, regions first.")
+@click.option("--vital", default=None, metavar="COL=v1,v2", help="Target group whose regions were swapped.")
+@click.option("--decoys", type=click.IntRange(min=0), default=0, help="New outlier regions that were asked for.")
 @click.option("--policy", default="default", show_default=True, help="Policy: a name or FILE.toml.")
 @click.option("--previous", type=click.Path(), default=None, help="Earlier release of the same records.")
 @click.option("--first-release", is_flag=True, help="State that these records were never released before.")
@@ -54,10 +65,13 @@ def command(
     from shoal.data.table import read
     from shoal.gate.check import check
 
+    if given["seed"] is not None:
+        check_seed(given["seed"])
     reading = {name: given.pop(name) for name in ("delimiter", "encoding", "decimal")}
     roles = take_roles(given)
     if given["l"] is not None:
         given["l"] = given["l"].split(":")
+    given["vital"] = None if given["vital"] is None else column_values(given["vital"], "--vital")
     if recipe is not None:
         _from_recipe(recipe, given, roles)
     table = read(original, **roles, **reading)
@@ -89,6 +103,10 @@ def _from_recipe(path: str, given: dict[str, Any], roles: dict[str, Any]) -> Non
     if given["k"] is None and len(known.steps) == 1 and known.steps[0].do in ("microaggregate", "generalize"):
         given["k"] = step.get("k")
     given["within"] = given["within"] or tuple(step.get("within", ()))
+    if len(known.steps) == 1 and known.steps[0].do == "mask" and not given["swapped"]:
+        given["swapped"] = (step["parameter"], *step.get("along", ()))
+        given["vital"] = given["vital"] or tuple(step["vital"])
+        given["decoys"] = given["decoys"] or step.get("decoys", 0)
     if known.output is not None:
         for name in ("keep_order", "first_release", "round_weight"):
             given[name] = given[name] or getattr(known.output, name)
@@ -105,8 +123,8 @@ def read_groups(text: str) -> list[list[str]]:
     if text.lstrip().startswith("["):
         try:
             found = json.loads(text)
-        except ValueError as error:
-            raise UsageError(f"--groups is not JSON: {error}") from None
+        except (ValueError, RecursionError) as error:
+            raise UsageError(f"--groups is not valid JSON: {error}.") from None
         if not all(isinstance(group, list) and all(isinstance(name, str) for name in group) for group in found):
             raise UsageError('--groups must be lists of column names, as in [["a","b"],["c"]]')
         return [list(group) for group in found]
@@ -142,7 +160,7 @@ def _print(found: Any) -> None:
     ]  # fmt: skip
     print_table(f"Release check, policy {found.policy}", ["", "check", "finding", "figure", "threshold"], rows, left=3)
     print_figures(found.figures)
-    click.echo(found.verdict)
+    click.echo(printable(found.verdict))
 
 
 command = click.command()(with_options(command, (*role_options, order_option, *csv_options)))

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from shoal.cli.options import input_options, print_json, progress_bar, read_table, say_when_compiling
+from shoal.errors import check_seed
 
 
 @click.command("compare")
@@ -29,12 +30,14 @@ def command(report: str | None, as_json: bool, **given: Any) -> None:
 
     Ctrl-C ends with what was done so far.
     """
-    from shoal.data.files import check_place
+    from shoal.data.files import check_distinct, check_place
     from shoal.study.compare import compare
 
     say_when_compiling()
     if report is not None:
         check_place(report, given["file"])
+        check_distinct({"--report": report}, {"--roles": given.get("roles")})
+    check_seed(given["seed"])
     table = read_table(given)
     with progress_bar("comparing") as progress:
         found = compare(table, progress=progress, **given)

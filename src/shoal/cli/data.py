@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from shoal.errors import check_seed
+
 
 @click.group()
 def command() -> None:
@@ -49,6 +51,7 @@ def make(name: str, output: Path, seed: int, rows: int | None, columns: int | No
     from shoal.data import datasets
     from shoal.data.files import check_target
 
+    check_seed(seed)
     check_target(output)
     given = {"rows": rows, "columns": columns}
     frame = datasets.make(name, output, seed, **{k: v for k, v in given.items() if v is not None})

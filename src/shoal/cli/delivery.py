@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shoal.cli.options import print_json
+from shoal.errors import printable
 
 if TYPE_CHECKING:
     from shoal.gate.findings import Findings
@@ -74,7 +75,7 @@ class Delivery:
             if stopped:
                 click.echo("Warning: the recipe repeats the stopped run to its end.", err=True)
             release.recipe.save(self._recipe)
-            click.echo(f"Written: {self._recipe}", err=True)
+            click.echo(f"Written: {printable(self._recipe)}", err=True)
         for path, write in (also or {}).items():
             write(path)
         if self.report is not None:
@@ -86,7 +87,7 @@ class Delivery:
             return
         for target in (self.output, *(also or ()), self.report, self.external_report):
             if target is not None:
-                click.echo(f"Written: {target}")
+                click.echo(f"Written: {printable(target)}")
 
     def _check_options(self) -> None:
         """An option that nothing uses is an error, and so is a policy or an earlier release that cannot be read."""
@@ -116,6 +117,8 @@ def deliver(
     from shoal.errors import PromiseError
 
     error: PromiseError | None = None
+    release.original.weights()  # what cannot be measured is an error now, not once the file is written
+    losses = [] if as_json else loss_warnings(release)
     if target is not None:
         try:
             release.save(target, **saving)
@@ -129,7 +132,8 @@ def deliver(
     elif not as_json:
         show(release)
         print_findings(findings)
-        warn_of_losses(release)
+        for text in losses:
+            click.echo(f"Warning: {printable(text)}", err=True)
     if error is not None:
         raise error
     broken = [finding for finding in findings.blocking if target is None]
@@ -137,17 +141,16 @@ def deliver(
         from shoal.gate.saving import sentences
 
         problem = " ".join(sentences(broken))
-        click.echo(f"Warning: This table could not be written as it is. {problem}", err=True)
+        click.echo(f"Warning: This table could not be written as it is. {printable(problem)}", err=True)
 
 
-def warn_of_losses(release: Release) -> None:
+def loss_warnings(release: Release) -> list[str]:
     """What an analyst must know of: a large loss, or values and totals that are far off."""
     from shoal.losses import large_losses
 
-    for text in large_losses(
-        release.original, release.protected, release.changed, release.facts.get("information_loss")
-    ):
-        click.echo(f"Warning: {text}", err=True)
+    release.column_changes()
+    loss = release.facts.get("information_loss")
+    return list(large_losses(release.original, release.protected, release.changed, loss))
 
 
 def checked_facts(findings: Findings, *, written: bool) -> dict[str, Any]:
@@ -168,7 +171,7 @@ def print_findings(findings: Findings) -> None:
         grave = len(findings.blocking) + len(findings.warnings)
         more = f" ({WORST} of {grave}; 'shoal check' and --json show all)" if grave > WORST else ""
         print_table(f"Findings{more}", ["", "check", "finding"], rows, left=3)
-    click.echo(findings.verdict)
+    click.echo(printable(findings.verdict))
 
 
 def check_external(external: bool, report: str | None) -> None:

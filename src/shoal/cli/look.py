@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shoal.cli.options import csv_options, print_json
+from shoal.errors import printable
 
 if TYPE_CHECKING:
     from shoal.overview import Look
@@ -40,7 +41,7 @@ def command(file: str, roles: str | None, save_roles: str | None, as_json: bool,
     options = [part for name, value in reading.items() if value is not None for part in (f"--{name}", value)]
     arguments = ["shoal", "microaggregate", file, "-k", "5", "--roles", save_roles or "roles.toml", *options]
     first = f"Review {save_roles}" if save_roles else "Save the draft with --save-roles roles.toml and review it"
-    click.echo(f"{first}, then: {shlex.join([*arguments, '-o', 'protected.csv'])}")
+    click.echo(printable(f"{first}, then: {shlex.join([*arguments, '-o', 'protected.csv'])}"))
 
 
 def _print(found: Look, file: str) -> None:

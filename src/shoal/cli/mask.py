@@ -1,4 +1,4 @@
-"""`shoal mask`: hide where a group is concentrated, by swapping records between districts."""
+"""`shoal mask`: hide where a group is concentrated, by swapping records between regions."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 from shoal.cli.delivery import Delivery
 from shoal.cli.options import (
     NAMES,
+    column_values,
     input_options,
     output_options,
     progress_bar,
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
 
 # Options that belong to one method only: the other refuses them.
 METHOD_OPTIONS = (
-    click.option("--budget", type=click.IntRange(min=1), help="flow: flows solved in the search over signals."),
-    click.option("--steps", type=click.IntRange(min=0), help="flow: work on the lower bound."),
+    click.option("--budget", type=click.IntRange(min=1), help="flow: target signals tried."),
+    click.option("--steps", type=click.IntRange(min=0), help="flow: work on the lower bound of the metric."),
     click.option("--runs", type=click.IntRange(min=1), help="memetic: runs [default: 10]."),
-    click.option("--generations", type=click.IntRange(min=1), help="memetic: generations a run [default: 1000]."),
+    click.option("--generations", type=click.IntRange(min=1), help="memetic: generations per run [default: 1000]."),
     click.option("--population", type=click.IntRange(min=2), help="memetic: individuals [default: 100]."),
     click.option("--mutation", type=float, help="memetic: chance of a gene's mutation [default: 0.001]."),
     click.option("--p-mem", type=float, help="memetic: chance that the partner, not the vital record, is replaced."),
@@ -45,19 +46,27 @@ def method_options(command: Any) -> Any:
 
 @click.command()
 @input_options
-@click.option("--vital", required=True, metavar="COL=v1,v2", help="The column and values that make a record vital.")
-@click.option("--parameter", required=True, help="The column of districts.")
-@click.option("--influential", type=NAMES, required=True, help="Columns in which swapped records should be alike.")
-@click.option("--ordinal", type=NAMES, default="", help="Those of them that are numbers; the others are categories.")
-@click.option("--weights", default="", metavar="a=2,…", help="Weights of influential columns, 1 if not named.")
-@click.option("--method", type=click.Choice(["flow", "memetic"]), default="flow", show_default=True, help="How.")
+@click.option("--vital", required=True, metavar="COL=v1,v2", help="Target group: a column and its values.")
+@click.option("--parameter", required=True, help="Column of the regions.")
+@click.option("--influential", type=NAMES, required=True, help="Matching columns, in which swapped records agree.")
+@click.option("--ordinal", type=NAMES, default="", help="Matching columns that are numbers; the others are categories.")
+@click.option("--weights", default="", metavar="a=2,…", help="Weights of the matching columns, 1 if not named.")
+@click.option("--along", type=NAMES, default="", help="Columns tied to the region that are swapped together with it.")
+@click.option(
+    "--settings", type=click.Choice(["hiding", "published"]), default="hiding", show_default=True,
+    help="hiding: no outlier shows at any of --alphas in any signal. published: as in the paper, at --alpha in one.",
+)  # fmt: skip
+@click.option(
+    "--method", type=click.Choice(["flow", "memetic"]), default="flow", show_default=True,
+    help="Search method; memetic needs --settings published.",
+)  # fmt: skip
 @click.option(
     "--signal", type=click.Choice(["quantity", "concentration", "difference"]), default="quantity", show_default=True,
-    help="Counts, shares, or the difference of two groups' shares.",
+    help="Where outliers are looked for: counts, shares, or the difference of two groups' shares.",
 )  # fmt: skip
 @click.option("--second", default=None, metavar="COL=v1,v2", help="The second group of the difference.")
-@click.option("--outliers", type=NAMES, default="", help="Districts to mask; found by the tau test if not given.")
-@click.option("--thresholds", default="", metavar="x,y,…", help="What to bring these districts to, one each.")
+@click.option("--outliers", type=NAMES, default="", help="Regions to mask; found by the tau test if not given.")
+@click.option("--thresholds", default="", metavar="x,y,…", help="Values to bring these regions to, one each.")
 @click.option(
     "--nth", type=int, default=1, show_default=True, help="Automatic threshold: the nth largest ordinary value."
 )
@@ -70,22 +79,35 @@ def method_options(command: Any) -> Any:
     help="How compatibility falls above the threshold.",
 )  # fmt: skip
 @click.option("--root", is_flag=True, help="Compatibility as the paper printed it: a square root.")
-@click.option("--alpha", type=float, default=0.01, show_default=True, help="Significance level of the tau test.")
+@click.option("--alpha", type=float, default=0.01, show_default=True, help="Level that finds the original outliers.")
+@click.option("--alphas", default="", metavar="a,b,…", help="Levels to hide at. [default: 0.001,0.005,0.01,0.02,0.05]")
 @click.option(
-    "--side", type=click.Choice(["both", "upper"]), default="both", show_default=True, help="Of the tau test."
+    "--side", type=click.Choice(["both", "upper"]), default="both", show_default=True, help="Side of the tau test."
 )
-@click.option("--compatibility", type=float, default=0.5, show_default=True, help="Least compatibility.")
-@click.option("--sensitivity", type=float, default=0.0, show_default=True, help="Share of outliers that may stay.")
-@click.option("--distortion", type=float, default=0.3, show_default=True, help="Greatest share of the worst metric.")
-@click.option("--pick", type=int, default=1, show_default=True, help="Which feasible solution, by distortion.")
+@click.option("--compatibility", type=float, default=None, help="Least compatibility. [default: 0.95; published: 0.5]")
+@click.option("--sensitivity", type=float, default=0.0, show_default=True, help="published: share of outliers left.")
+@click.option(
+    "--distortion",
+    type=float,
+    default=None,
+    help="Largest share of the worst distortion. [default: 0.5; published: 0.3]",
+)
+@click.option(
+    "--decoys", type=click.IntRange(min=0), default=0, show_default=True,
+    help="Ordinary regions, drawn at random, that are made to stand out.",
+)  # fmt: skip
+@click.option(
+    "--pick", type=int, default=None,
+    help="Which solution, by distortion. [default: the best protection at little more distortion; published: 1]",
+)  # fmt: skip
 @click.option("--swaps", "swap_file", type=click.Path(), default=None, help="Write the list of swaps (CSV) here.")
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Runs at the same time.")
 @method_options
 @output_options
 def command(swap_file: str | None, **given: Any) -> None:
-    """Swap records of FILE between districts so that the vital group's outliers are masked.
+    """Swap records of FILE between regions to hide where the target group is concentrated.
 
-    Only the parameter values of swapped pairs change. Written is only what was verified.
+    Only the regions of swapped records change. The result is verified before it is written.
     """
 
     say_when_compiling()
@@ -95,11 +117,15 @@ def command(swap_file: str | None, **given: Any) -> None:
     own = {name: given.pop(name) for name in OWN}
     options = {name: value for name, value in own.items() if value is not None}
     delivery = Delivery(given, written={"--swaps": swap_file})
-    given["vital"] = _group(given["vital"], "--vital")
-    given["second"] = None if given["second"] is None else _group(given["second"], "--second")
+    given["vital"] = column_values(given["vital"], "--vital")
+    given["second"] = None if given["second"] is None else column_values(given["second"], "--second")
     given["weights"] = _weights(given["weights"])
     given["outliers"] = given["outliers"] or None
     given["thresholds"] = _floats(given["thresholds"]) if given["thresholds"] else None
+    given["alphas"] = _floats(given["alphas"]) if given["alphas"] else None
+    for name in ("alphas", "compatibility", "distortion", "pick"):  # what is not typed is as the settings have it
+        if given[name] is None:
+            del given[name]
     from shoal.protect.mask import mask_group
 
     table = read_table(given)
@@ -108,14 +134,6 @@ def command(swap_file: str | None, **given: Any) -> None:
     delivery.write(
         release, show, also={} if swap_file is None else {swap_file: lambda path: _write_swaps(release, path)}
     )
-
-
-def _group(text: str, option: str) -> tuple[str, list[str]]:
-    column, sign, values = text.partition("=")
-    names = [v.strip() for v in values.split(",") if v.strip()]
-    if not sign or not column.strip() or not names:
-        raise UsageError(f"{option} must be a column and its values, as in OCC=551010,552010; not {text!r}")
-    return column.strip(), names
 
 
 def _weights(text: str) -> dict[str, float]:
@@ -151,31 +169,62 @@ def show(release: GroupRelease) -> None:
     from shoal.cli.tables import print_table
 
     facts = release.facts
+    click.echo(facts["headline"])
     rows = [
         ["records", facts["n"]],
-        ["vital records", facts["vital_records"]],
-        ["outliers before", ", ".join(map(str, facts["outliers"]))],
-        ["outliers after", ", ".join(map(str, facts["modified_outliers"])) or "none"],
+        ["target records", facts["vital_records"]],
+        ["original outliers", ", ".join(map(str, facts["outliers"]))],
+        ["original outliers still outliers", ", ".join(map(str, facts["outliers_left"])) or "none"],
+        ["new outliers", ", ".join(map(str, facts["new_outliers"])) or "none"],
+        ["decoys", ", ".join(map(str, facts["decoys"])) or "none"],
+        ["ranks of the original outliers", _ranks(facts["ranks"])],
+        *([["regions an intruder must consider", facts["candidate_regions"]]] if facts["candidate_regions"] else []),
         ["swaps", facts["swaps"]],
         ["metric", facts["metric"]],
         ["lower bound of the metric", facts["lower_bound"]],
         ["least for this signal", facts["flow_optimum"]],
         ["attribute values distorted", f"{100 * facts['distortion']:.4f} %"],
         ["compatibility", facts["compatibility"]],
+        *_attack_rows(facts["attack"]),
     ]
-    print_table(f"Group anonymity, method {facts['method']}", ["", ""], rows)
+    print_table(f"Group anonymity, method {facts['method']}, settings {facts['settings']}", ["", ""], rows)
     changed = [
         [label, before, after]
         for label, before, after in zip(facts["districts"], facts["signal"], facts["modified_signal"], strict=True)
         if before != after
     ]
-    print_table("Signal, where it changed", ["district", "before", "after"], changed)
-    shown = facts["feasible_solutions"][:24]
+    print_table("Signal, where it changed", ["region", "before", "after"], changed)
+    _print_solutions(facts)
+
+
+def _ranks(ranks: dict[str, dict[str, int]]) -> str:
+    """The places of the original outliers after masking, by signal."""
+    return "; ".join(f"{kind}: {', '.join(map(str, sorted(of.values())))}" for kind, of in ranks.items())
+
+
+def _attack_rows(attack: dict[str, Any] | None) -> list[list[Any]]:
+    """What the other columns give away of the moved records' original regions."""
+    if attack is None:
+        return []
+    guessed, base = (f"{100 * attack[name]:.1f} %" for name in ("moved_guessed", "moved_guessed_base"))
+    ranks = ", ".join(map(str, sorted(attack["ranks"].values())))
+    return [
+        ["original regions guessed from other columns", f"{guessed} of the moved records (by chance {base})"],
+        ["ranks of the original outliers in that attack", ranks],
+    ]
+
+
+def _print_solutions(facts: dict[str, Any]) -> None:
+    from shoal.cli.tables import print_table
+
+    hiding = facts["settings"] == "hiding"
+    last = "regions to consider" if hiding else "outliers"
     print_table(
-        f"Feasible solutions ({len(facts['feasible_solutions'])}; --pick takes another one)",
-        ["no.", "fitness", "metric", "compatibility", "swaps", "outliers"],
+        f"Feasible solutions ({len(facts['feasible_solutions'])}; this is {facts['picked']}, --pick takes another one)",
+        ["no.", "fitness", "metric", "compatibility", "swaps", last],
         [
-            [s["number"], s["fitness"], s["metric"], s["compatibility"], s["swaps"], " ".join(map(str, s["outliers"]))]
-            for s in shown
+            [s["number"], s["fitness"], s["metric"], s["compatibility"], s["swaps"],
+             s["candidate_regions"] if hiding else " ".join(map(str, s["outliers"]))]
+            for s in facts["feasible_solutions"][:24]
         ],
-    )
+    )  # fmt: skip

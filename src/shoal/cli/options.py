@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,7 +28,10 @@ class Names(click.ParamType):  # type: ignore[type-arg]
             return tuple(value)
         import csv
 
-        names = [name.strip() for row in csv.reader([value], skipinitialspace=True) for name in row]
+        try:
+            names = [name.strip() for row in csv.reader([value], skipinitialspace=True) for name in row]
+        except csv.Error:
+            self.fail('a name that holds a line break or a quote is written in quotes: a,"two words"', param, ctx)
         if not all(names):
             self.fail("an empty column name: write names with single commas between them, as in a,b,c", param, ctx)
         return tuple(names)
@@ -169,14 +173,23 @@ def read_table(given: dict[str, Any]) -> Table:
 
 
 def print_json(facts: dict[str, Any]) -> None:
-    """One JSON object on stdout; no NaN or infinity, which are no JSON."""
-    click.echo(json.dumps(facts, default=_plain, allow_nan=False, ensure_ascii=False))
+    """One JSON object on stdout; NaN and infinity, which JSON does not have, are null."""
+    click.echo(json.dumps(_plain(facts), allow_nan=False, ensure_ascii=False))
 
 
 def _plain(value: Any) -> Any:
+    """A value as JSON has it: lists for arrays, and null for a number that could not be measured.
+
+    >>> _plain({"loss": float("inf"), "k": (3, 4)})
+    {'loss': None, 'k': [3, 4]}
+    """
     if hasattr(value, "tolist"):
-        return value.tolist()
-    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+        value = value.tolist()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _plain(part) for key, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 @contextmanager
@@ -192,7 +205,7 @@ def progress_bar(label: str) -> Iterator[Progress]:
     from rich.progress import Progress as Bars
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TaskProgressColumn(),
         TextColumn("{task.fields[count]}"),
@@ -220,3 +233,14 @@ def say_when_compiling() -> None:
     from shoal.kernels.compiling import when_compiling
 
     when_compiling(lambda _: click.echo("Compiling for this machine (once; `shoal warmup` does it ahead) …", err=True))
+
+
+def column_values(text: str, option: str) -> tuple[str, list[str]]:
+    """A column and some of its values, from COL=v1,v2."""
+    column, sign, values = text.partition("=")
+    names = [v.strip() for v in values.split(",") if v.strip()]
+    if not sign or not column.strip() or not names:
+        from shoal.errors import UsageError
+
+        raise UsageError(f"{option} must be a column and its values, as in OCC=551010,552010; not {text!r}")
+    return column.strip(), names

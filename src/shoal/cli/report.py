@@ -16,6 +16,7 @@ from shoal.cli.options import (
     take_roles,
     with_options,
 )
+from shoal.errors import check_seed, printable
 
 
 @click.argument("original", type=click.Path())
@@ -40,21 +41,23 @@ def command(
     Both hold the same records in the same order, unless --shuffled, --recipe or --seed says otherwise. The report does
     not describe how the release was made.
     """
-    from shoal.data.files import check_place
+    from shoal.data.files import check_distinct, check_place
     from shoal.data.table import read
     from shoal.protect.run import load_recipe
     from shoal.report.release import report_files
 
     say_when_compiling()
     check_place(output, original, release)
+    read_too = {"ORIGINAL": original, "RELEASE": release, "--roles": given.get("roles"), "--recipe": recipe}
+    check_distinct({"-o": output}, read_too)
     roles = take_roles(given)
-    key: int | str | None = seed
+    key: int | str | None = None if seed is None else check_seed(seed)
     if recipe is not None and key is None:
         known = load_recipe(recipe)
         key = known.secret if known.secret is not None else known.seed
     before = read(original, **roles, **given)
     report_files(before, read(release, **given), Path(output), external=external, shuffled=shuffled, seed=key)
-    click.echo(f"Written: {output}")
+    click.echo(f"Written: {printable(output)}")
 
 
 command = click.command()(with_options(command, (*role_options, order_option, *csv_options)))

@@ -15,7 +15,7 @@ from shoal.cli.options import (
     progress_bar,
     say_when_compiling,
 )
-from shoal.errors import PromiseError
+from shoal.errors import PromiseError, printable
 
 if TYPE_CHECKING:
     from shoal.recipe import Recipe
@@ -54,7 +54,7 @@ def command(
 
     RECIPE is a TOML file that --save-recipe wrote, or one of your own; its steps are done one after the other.
     """
-    from shoal.data.files import check_place, check_target
+    from shoal.data.files import check_distinct, check_place, check_target
     from shoal.gate.policy import check_policy
     from shoal.protect.run import load_recipe, run
     from shoal.recipe import naming_line
@@ -75,6 +75,7 @@ def command(
             check_target(target, recipe, *inputs)
     if report is not None:
         check_place(report, recipe, *inputs)
+    check_distinct({"the output": target, "--report": report}, {"RECIPE": recipe, **files_read(asked, source.parent)})
     with progress_bar("running") as progress:
         release = run(recipe, changed_input=changed_input, threads=threads, progress=progress)
     facts: dict[str, Any] = dict(release.facts)
@@ -97,7 +98,23 @@ def command(
         click.echo(IDENTICAL if facts["identical"] else DIFFERENT)
     for path in (target, report):
         if path is not None:
-            click.echo(f"Written: {path}")
+            click.echo(f"Written: {printable(str(path))}")
+
+
+def files_read(recipe: Recipe, folder: Path) -> dict[str, str | Path]:
+    """Every file that a recipe reads, by what it is for: none of them may be written over."""
+    read: dict[str, Any] = {"the input": recipe.input.file, "the roles file": recipe.input.roles}
+    if recipe.output is not None:
+        policy = recipe.output.policy
+        read["the earlier release"] = recipe.output.previous
+        read["the policy"] = policy if policy is not None and policy.endswith(".toml") else None
+    for number, step in enumerate(recipe.steps, start=1):
+        mapping, taxonomies = step.arguments.get("mapping"), step.arguments.get("taxonomy")
+        read[f"the mapping of step {number}"] = folder / mapping if isinstance(mapping, str) else None
+        for column, taxonomy in taxonomies.items() if isinstance(taxonomies, dict) else ():
+            named = f"the taxonomy of {column} in step {number}"
+            read[named] = folder / taxonomy if isinstance(taxonomy, str) else None
+    return {name: path for name, path in read.items() if path is not None}
 
 
 def _written(recipe: Recipe, target: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -21,7 +21,7 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]
         try:
             if ":" in value:
                 first, last, step = (float(part) for part in value.split(":"))
-                if step <= 0 or last < first:
+                if step <= 0 or last < first or not (last - first) / step < MOST_VALUES:
                     raise ValueError
                 return tuple(round(first + i * step, 10) for i in range(int((last - first) / step + 1e-9) + 1))
             return tuple(float(part) for part in value.split(","))
@@ -33,6 +33,8 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]
             )
 
 
+MOST_VALUES = 10_000  # of one range
+
 quasi_option = click.option("--quasi", type=NAMES, default="", help="Columns of a file; all by default.")
 
 
@@ -41,6 +43,18 @@ def folder_option(default: str | None, about: str) -> Callable[[F], F]:
     return click.option(
         "-o", "--output", type=click.Path(file_okay=False), default=default, show_default=True, help=about
     )
+
+
+def check_study(data: str, folder: str, names: Sequence[str]) -> None:
+    """An error now if the folder cannot be written, or if DATA is one of the files that the study writes into it."""
+    from pathlib import Path
+
+    from shoal.data.files import check_distinct, check_place
+
+    place = Path(folder)
+    nearest = next(path for path in (place, *place.absolute().parents) if path.exists())
+    check_place(nearest / names[0])
+    check_distinct({f"{name} in the folder of -o": Path(folder) / name for name in names}, {"DATA": data})
 
 
 @click.group("study")
@@ -79,6 +93,7 @@ def sensitivity(
     from shoal.study.sensitivity import chosen_grid, run_grid, values_of
 
     say_when_compiling()
+    check_study(data, output, ("runs.parquet", "runs.jsonl", "sensitivity.html", "sensitivity.json"))
     grid = chosen_grid(**given)
     values = values_of(data, quasi, seed)
     folder = Path(output)
@@ -130,6 +145,9 @@ def operators(
     from shoal.study.sensitivity import values_of
 
     say_when_compiling()
+    if not all(level.is_integer() for level in levels):  # neither of NaN nor of infinity
+        raise click.BadParameter("k is a whole number, or several with commas between them", param_hint="-k")
+    check_study(data, output, ("operators.parquet", "operators.html"))
     values = values_of(data, quasi, 0)
     with progress_bar("operators") as progress:
         tables = [study_operators(values, int(k), dataset=data, progress=progress, **given) for k in levels]

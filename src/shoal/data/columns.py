@@ -12,8 +12,10 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
+from shoal.data.moments import is_beyond_python, moment_texts
 from shoal.data.table import Table
 from shoal.errors import InputError
 
@@ -31,11 +33,15 @@ class Coded:
     dated: bool = False
 
 
-def coded(table: Table, name: str) -> Coded:
-    """A column's distinct values and codes."""
+def coded(table: Table, name: str, *, allow_infinite: bool = False) -> Coded:
+    """A column's distinct values and codes; infinite numbers are an error unless values are only counted."""
     if table.kinds[name] == "number":
-        return _numbers(table, name)
+        return _numbers(table, name, allow_infinite)
     series = nw.from_native(table.frame, eager_only=True)[name]
+    if is_beyond_python(series):
+        series = nw.from_native(moment_texts(series), series_only=True)
+    elif series.dtype.is_nested() or series.dtype in (nw.Duration, nw.Object):
+        series = _shown(series)
     absent = series.is_null().to_numpy().astype(bool)
     found = series.drop_nulls().unique().to_list()
     text = sorted({str(value) for value in found})
@@ -82,8 +88,15 @@ def without_missing(table: Table, columns: Sequence[str], policy: str) -> Table:
     return Table(frame, table.roles, source, numbering=table.numbering[kept])
 
 
-def _numbers(table: Table, name: str) -> Coded:
-    numbers = table.numbers([name], missing="keep", allow_constant=True)[:, 0]
+def _shown(series: nw.Series[Any]) -> nw.Series[Any]:
+    """Values that cannot be compared or looked up, such as lists, as Python shows them."""
+    absent = series.is_null().to_list()
+    shown = [None if gap else str(value) for value, gap in zip(series.to_list(), absent, strict=True)]
+    return nw.from_native(pl.Series(series.name, shown, dtype=pl.String), series_only=True)
+
+
+def _numbers(table: Table, name: str, allow_infinite: bool) -> Coded:
+    numbers = table.numbers([name], missing="keep", allow_constant=True, allow_infinite=allow_infinite)[:, 0]
     absent = np.isnan(numbers)
     distinct, codes = np.unique(numbers[~absent], return_inverse=True)
     whole = np.full(numbers.size, distinct.size, dtype=np.int32)

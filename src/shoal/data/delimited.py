@@ -8,20 +8,23 @@ The text of numbers is kept, so that an untouched '1.50' is written as '1.50'.
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import gzip
 import io
 import itertools
+import sys
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal.data.cells import MARKERS, NUMBERS
-from shoal.data.frames import check_unique
+from shoal.data.frames import check_names
 from shoal.data.source import Dialect, FileSource
 from shoal.errors import InputError, ShoalWarning, UsageError
 
@@ -34,7 +37,7 @@ _CHUNK = 1 << 24
 def read(path: Path, *, delimiter: str | None, encoding: str | None, decimal: str | None) -> FileSource:
     """A text file as a typed frame, with the text that the types cannot tell."""
     raw, encoding = _decoded(_bytes(path), encoding, path)
-    raw, newline = _lines(raw)
+    raw, newline = _lines(raw, path)
     if not raw.strip():
         raise InputError(f"the file {path} is empty: a line of column names and a line a record are needed")
     delimiter = _delimiter(raw, path) if delimiter is None else _named(delimiter)
@@ -44,6 +47,7 @@ def read(path: Path, *, delimiter: str | None, encoding: str | None, decimal: st
     if len(header) > 1:  # with one column an empty line is a record with a missing value
         raw = raw.rstrip(b"\r\n")
     records = _check_shape(raw, delimiter, len(header), path)
+    _check_quotes(raw, delimiter, path)
     text = _cells(raw, delimiter, header, records, path)
     decimal, columns = _typed(text, decimal, delimiter)
     _tell_markers({c.values.name: c.markers for c in columns if c.markers}, path)
@@ -70,10 +74,11 @@ def write(
             column = column.cast(pl.String).str.replace(".", ",", literal=True)
         elif column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
             raise InputError(f"the column {column.name!r} ({column.dtype}) cannot be written as text: use .parquet")
+        check_no_zeros(column, "text")
         columns.append(column)
     buffer = io.BytesIO()
     pl.DataFrame(columns).write_csv(
-        buffer, separator=dialect.delimiter, line_terminator=dialect.newline, quote_style="necessary"
+        buffer, separator=dialect.delimiter, line_terminator=dialect.newline, quote_style=_quotes(columns)
     )
     content = buffer.getbuffer()
     encoded = content if dialect.encoding == "utf-8" else _encoded(bytes(content), dialect.encoding)
@@ -83,6 +88,28 @@ def write(
                 packed.write(encoded)
         else:
             target.write(encoded)
+
+
+def _quotes(columns: list[pl.Series]) -> Literal["necessary", "always"]:
+    """Quotes where they are needed; round every cell of a single column in which a text is blank.
+
+    Such a text would be a blank line. Many programs skip it, and then lose the record.
+    """
+    if len(columns) != 1 or columns[0].dtype != pl.String:
+        return "necessary"
+    return "always" if (columns[0].str.strip_chars() == "").any() else "necessary"
+
+
+def check_no_zeros(column: pl.Series, form: str) -> None:
+    """An error that names the row if a text has a zero byte, where files of this form cannot hold one."""
+    if column.dtype != pl.String:
+        return
+    found = column.str.contains("\0", literal=True).fill_null(False)
+    if found.any():
+        raise InputError(
+            f"The column {column.name!r} has a zero byte in row {int(found.arg_max() or 0) + 1}, which {form} files "
+            "cannot hold. Remove it, or write a .parquet file."
+        )
 
 
 # -- bytes to lines ------------------------------------------------------------------------------
@@ -101,15 +128,16 @@ def _bytes(path: Path) -> bytes:
 def _decoded(raw: bytes, encoding: str | None, path: Path) -> tuple[bytes, str]:
     """The file in UTF-8, and the encoding that it had."""
     if encoding is not None:
+        name = _encoding_named(encoding)
         try:
-            name = codecs.lookup(encoding).name
-        except LookupError as error:
-            raise UsageError(f"there is no encoding {encoding!r}; try utf-8, utf-16, cp1252 or latin-1") from error
-        try:
-            return raw.decode(name).lstrip("\ufeff").encode(), name
+            text = raw.decode(name).lstrip("\ufeff").encode()
         except UnicodeDecodeError as error:
-            line = raw[: error.start].count(b"\n") + 1
+            line = _line(raw, error.start)
             raise InputError(f"line {line} of {path} is not in the encoding {encoding}: {error.reason}") from error
+        except UnicodeError as error:  # such as a lone half of a character, or the codec 'undefined'
+            raise InputError(f"The file {path} is not in the encoding {encoding}: {error}.") from error
+        _check_zeros(text, path)
+        return text, name
     for mark, name in (
         (codecs.BOM_UTF8, "utf-8-sig"),
         (codecs.BOM_UTF16_LE, "utf-16"),
@@ -123,8 +151,7 @@ def _decoded(raw: bytes, encoding: str | None, path: Path) -> tuple[bytes, str]:
     wide = _wide(raw[:4096])
     if wide:
         return _decoded(raw, wide, path)[0], wide
-    if b"\0" in raw:
-        raise InputError(f"the file {path} is not text: it has zero bytes, the first at {raw.index(0)}")
+    _check_zeros(raw, path)
     for name in ("utf-8", "cp1252", "latin-1"):
         try:
             decoded = raw.decode(name)
@@ -139,23 +166,78 @@ def _decoded(raw: bytes, encoding: str | None, path: Path) -> tuple[bytes, str]:
     return decoded.encode(), name
 
 
+def _check_zeros(raw: bytes, path: Path) -> None:
+    """An error that names the line if there is a zero byte, which ends a text for some programs and not for others."""
+    if b"\0" in raw:
+        line = _line(raw, raw.index(0))
+        raise InputError(f"the file {path} is not text: it has zero bytes, the first in line {line}")
+
+
+def _encoding_named(encoding: str) -> str:
+    """The standard name of a text encoding; Python has codecs of that kind only in name, such as rot13 and base64."""
+    try:
+        name = codecs.lookup(encoding).name
+        "a".encode(name)
+    except (LookupError, UnicodeError, ValueError) as error:
+        raise UsageError(f"there is no encoding {encoding!r}; try utf-8, utf-16, cp1252 or latin-1") from error
+    return name
+
+
 def _wide(start: bytes) -> str | None:
     """UTF-16 without a mark: every other byte of plain letters and digits is zero."""
     half = len(start) // 2
-    if half and start[1::2].count(0) > 0.7 * half and start[::2].count(0) == 0:
+    first, second = start[::2].count(0), start[1::2].count(0)
+    if half and second > 0.7 * half and first < 0.1 * half:
         return "utf-16-le"
-    if half and start[::2].count(0) > 0.7 * half and start[1::2].count(0) == 0:
+    if half and first > 0.7 * half and second < 0.1 * half:
         return "utf-16-be"
     return None
 
 
-def _lines(raw: bytes) -> tuple[bytes, str]:
-    """Lines that end in a line feed, without empty ones before them and without the last end; and how they ended."""
-    newline = "\r\n" if b"\r\n" in raw[: 1 << 20] else "\n"
-    if b"\n" not in raw and b"\r" in raw:
-        raw, newline = raw.replace(b"\r", b"\n"), "\r"
-    raw = raw.lstrip(b"\r\n")
-    return raw.removesuffix(b"\n").removesuffix(b"\r"), newline
+def _lines(raw: bytes, path: Path) -> tuple[bytes, str]:
+    """Lines without empty ones before them and without the last end; and how they ended."""
+    raw, newline = _line_ends(raw, path) if b"\r" in raw else (raw, "\n")
+    return raw.lstrip(b"\r\n").removesuffix(b"\n").removesuffix(b"\r"), newline
+
+
+def _line_ends(raw: bytes, path: Path) -> tuple[bytes, str]:
+    """The lines and how all of them end; an error that names the line if a carriage return may be part of a cell.
+
+    Within quotes it is. Outside, programs differ: some drop it, some take it for the end of a line.
+    """
+    data = np.frombuffer(raw, dtype=np.uint8)
+    quotes = np.flatnonzero(data == ord('"'))
+    returns, feeds = (_outside(np.flatnonzero(data == ord(sign)), quotes) for sign in "\r\n")
+    if not returns.size:
+        return raw, "\n"
+    if not feeds.size:  # old Mac files
+        lines = data.copy()
+        lines[returns] = ord("\n")
+        return lines.tobytes(), "\r"
+    lone = returns[(returns == data.size - 1) | (data[np.minimum(returns + 1, data.size - 1)] != ord("\n"))]
+    if lone.size:
+        raise InputError(
+            f"Line {_line(raw, lone[0])} of {path} has a carriage return outside quotes that does not end the line. "
+            "Programs read it in different ways. Remove it, or put the cell in quotes."
+        )
+    bare = feeds[(feeds == 0) | (data[np.maximum(feeds - 1, 0)] != ord("\r"))]
+    if bare.size:
+        few = returns.size <= bare.size
+        place, ends = (returns[0], "a carriage return and a line feed") if few else (bare[0], "a line feed alone")
+        raise InputError(
+            f"Line {_line(raw, place)} of {path} ends in {ends}, unlike most lines. If the carriage return is part of "
+            "a cell, put the cell in quotes; if not, give all lines the same end (dos2unix does)."
+        )
+    return raw, "\r\n"
+
+
+def _outside(places: NDArray[np.int64], quotes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The places before which every quoted cell is closed."""
+    return places[np.searchsorted(quotes, places) % 2 == 0] if quotes.size else places
+
+
+def _line(raw: bytes, place: int) -> int:
+    return raw.count(b"\n", 0, place) + 1
 
 
 def _named(delimiter: str) -> str:
@@ -181,9 +263,20 @@ def _delimiter(raw: bytes, path: Path) -> str:
     return "\t" if tabs and not score[0] else best
 
 
+@contextlib.contextmanager
+def cells_of_any_length() -> Iterator[None]:
+    """Let Python's csv module read cells of more than 131,072 characters."""
+    limit = csv.field_size_limit(sys.maxsize)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(limit)
+
+
 def _first_rows(text: str, delimiter: str, most: int) -> list[list[str]]:
     try:
-        return list(itertools.islice(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), most))
+        with cells_of_any_length():
+            return list(itertools.islice(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), most))
     except csv.Error:  # a cell without end: the check of all lines says which
         return [text.split("\n", 1)[0].split(delimiter)]
 
@@ -198,7 +291,7 @@ def _header(raw: bytes, delimiter: str, path: Path) -> list[str]:
         }
         hint = f", or {ways[place]}" if place in ways else ""
         raise InputError(f"column {place} of {path} has no name in the first line: give it one{hint}")
-    check_unique(names)
+    check_names(names)
     if all(name.replace(".", "", 1).replace("-", "", 1).isdigit() for name in names):
         warnings.warn(
             f"the first line of {path} has only numbers, and it is taken for the columns' names: "
@@ -239,6 +332,37 @@ def _check_shape(raw: bytes, delimiter: str, width: int, path: Path) -> int:
     if carried != width - 1:
         _ragged(raw, len(raw), carried + 1, width, path)
     return records
+
+
+def _check_quotes(raw: bytes, delimiter: str, path: Path) -> None:
+    """An error that names the line if a quote stands where programs differ in what it means.
+
+    A cell that begins with a quote is quoted as a whole, and quotes within it are doubled. A cell that begins
+    otherwise may hold pairs of quotes, which are text.
+    """
+    data = np.frombuffer(raw, dtype=np.uint8)
+    quotes = np.flatnonzero(data == ord('"'))
+    if not quotes.size:
+        return
+    opening, closing = quotes[::2], quotes[1::2]
+    edge = np.zeros(256, dtype=bool)
+    edge[[ord(delimiter), ord("\n"), ord("\r"), ord('"')]] = True
+    is_start = (opening == 0) | edge[data[np.maximum(opening - 1, 0)]]
+    is_end = (closing == data.size - 1) | edge[data[np.minimum(closing + 1, data.size - 1)]]
+    odd = np.sort(np.concatenate([opening[~is_start], closing[~is_end]]))
+    if not odd.size:
+        return
+    splits = np.flatnonzero((data == ord(delimiter)) | (data == ord("\n")) | (data == ord("\r")))
+    splits = np.concatenate([[-1], splits, [data.size]])
+    after = np.searchsorted(splits, odd)
+    start, end = splits[after - 1] + 1, splits[after]
+    whole = (np.searchsorted(quotes, start) % 2 == 0) & (np.searchsorted(quotes, end) % 2 == 0)
+    wrong = np.flatnonzero(~whole | (data[start] == ord('"')))
+    if wrong.size:
+        raise InputError(
+            f'Line {_line(raw, odd[wrong[0]])} of {path} has a quote (") inside a cell in quotes that is not doubled, '
+            'or text beside the quotes. Write such a cell as "say ""yes"" here", with every inner quote twice.'
+        )
 
 
 def _ragged(raw: bytes, end: int, found: int, width: int, path: Path) -> None:
@@ -381,3 +505,5 @@ def _encoded(content: bytes, encoding: str) -> bytes:
     except UnicodeEncodeError as error:
         sign = error.object[error.start : error.end]
         raise InputError(f"the text {sign!r} cannot be written in the input's encoding {encoding}") from error
+    except UnicodeError as error:
+        raise InputError(f"The table cannot be written in the input's encoding {encoding}: {error}.") from error

@@ -6,26 +6,26 @@ one step; whatever goes wrong, an existing file stays as it was and nothing half
 
 from __future__ import annotations
 
-import contextlib
 import difflib
-import fcntl
 import hashlib
 import os
 import re
 import stat
-import uuid
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from shoal.atomic import atomically as atomically
+from shoal.atomic import check_folder
 from shoal.data import delimited, labelled
-from shoal.data.frames import wrap
+from shoal.data.frames import check_names, wrap
+from shoal.data.paths import file_named
 from shoal.data.source import FileSource
-from shoal.errors import InputError, ShoalWarning, UsageError, WriteError
+from shoal.errors import InputError, ShoalWarning, UsageError
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def read_file(
     decimal: str | None = None,
 ) -> tuple[pl.DataFrame, FileSource]:
     """The typed frame of a file, and what the file said beyond it."""
-    path = Path(path).expanduser()
+    path = file_named(path)
     _check_readable(path)
     form = format_of(path)
     for option, value in (("delimiter", delimiter), ("decimal", decimal)):
@@ -75,7 +75,9 @@ def read_file(
     elif form.family == "labelled":
         source = labelled.read(path, form.name, encoding)
     else:
-        source = FileSource(path, form.name, _without_index(_read_columns(path, form), path))
+        frame = _read_columns(path, form)
+        check_names(frame.columns)
+        source = FileSource(path, form.name, _without_index(frame, path))
     if source.frame.height == 0:
         raise InputError(
             f"the file {path} has no rows, only the columns {', '.join(source.frame.columns)}: a line a record is "
@@ -97,13 +99,13 @@ def write_file(
     """Write a frame of any kind; columns that `source` knows and that are unchanged are written as they were read.
 
     protected: columns that are written in one canonical form even where their values did not change, since the text
-    that came in ('1.0', '1.00', '+1') would distinguish records with equal values.
+    that came in ('1.0', '1.00', '+1', '-0') would distinguish records with equal values.
     check: called with the written file before it is put in place; if it raises, nothing is left behind.
     """
     path = Path(path)
     check_target(path)
     form = format_of(path)
-    table = as_polars(frame)
+    table = _in_one_form(as_polars(frame), protected)
     if form.family != "labelled" and source is not None and source.labels is not None:
         lost = [name for name in table.columns if name in source.labels.values]
         if lost:
@@ -116,9 +118,9 @@ def write_file(
         elif form.family == "labelled":
             labelled.write(table, temporary, path, form.name, source, protected)
         elif form.name == "parquet":
-            table.write_parquet(temporary)
+            _with_used_categories(table).write_parquet(temporary)
         else:
-            table.write_ipc(temporary, compression="uncompressed")
+            _with_used_categories(table).write_ipc(temporary, compression="uncompressed")
         if check is not None:
             check(temporary)
 
@@ -151,10 +153,9 @@ def check_place(path: str | os.PathLike[str], *inputs: str | os.PathLike[str]) -
     if path.exists() and not (stat.S_ISREG(path.stat().st_mode) and os.access(path, os.W_OK)):
         raise UsageError(f"cannot write {path}: it is no file that may be replaced")
     try:
-        trial = _new_file(path)
+        check_folder(path)
     except OSError as error:
         raise UsageError(f"cannot write in the folder {folder}: {error.strerror}") from error
-    trial.unlink()
     return path
 
 
@@ -176,33 +177,7 @@ def check_distinct(
 def _same_file(one: Path, two: Path) -> bool:
     if one.exists() and two.exists():
         return os.path.samefile(one, two)
-    return os.path.realpath(one.expanduser()) == os.path.realpath(two.expanduser())
-
-
-@contextlib.contextmanager
-def atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary file beside the target that takes its place when the block ends well, and vanishes otherwise."""
-    target = Path(os.path.realpath(path))  # a link stays a link; what it points to is replaced
-    _remove_leftovers(target)
-    temporary = _new_file(target)
-    with open(temporary, "rb") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        try:
-            if target.exists():
-                os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
-            yield temporary
-            with open(temporary, "rb") as written:
-                os.fsync(written.fileno())
-            os.replace(temporary, target)
-        except OSError as error:
-            temporary.unlink(missing_ok=True)
-            if error.errno is None or error.filename not in (None, str(temporary), str(target)):
-                raise  # another file's error
-            raise WriteError(f"Cannot write {path}: {error.strerror}.") from error
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-    _flush_folder(target.parent)
+    return os.path.realpath(file_named(one)) == os.path.realpath(file_named(two))
 
 
 def checksum(path: str | os.PathLike[str]) -> str:
@@ -238,9 +213,9 @@ def _check_readable(path: Path) -> None:
 
 def _read_columns(path: Path, form: Format) -> pl.DataFrame:
     try:
-        if form.name == "parquet":
-            return pl.read_parquet(path, hive_partitioning=False, glob=False)
-        with open(path, "rb") as file:  # not by its name, which polars would take for a pattern
+        with open(path, "rb") as file:  # not by its name, which polars would take for a pattern or an address
+            if form.name == "parquet":
+                return pl.read_parquet(file)
             try:
                 return pl.read_ipc(file)
             except pl.exceptions.ComputeError:
@@ -259,6 +234,43 @@ def _without_index(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
     return frame.drop(index)
 
 
+def _in_one_form(table: pl.DataFrame, names: Collection[str]) -> pl.DataFrame:
+    """The table with 0.0 for -0.0 and null for NaN in some columns: they are equal, and readers tell them apart."""
+    return pl.DataFrame([_one_form(c) if c.name in names and c.dtype.is_float() else c for c in table.get_columns()])
+
+
+def _one_form(column: pl.Series) -> pl.Series:
+    # Not by adding 0.0, which polars takes for no change.
+    return column.set((column == 0).fill_null(False), 0.0).fill_nan(None)
+
+
+def _with_used_categories(table: pl.DataFrame) -> pl.DataFrame:
+    """The table with the categories that records have: a file would list the others too, original values among them."""
+    types = {column.name: _used_type(column) for column in table.get_columns()}
+    return pl.DataFrame([c if c.dtype == types[c.name] else _cast(c, types[c.name]) for c in table.get_columns()])
+
+
+def _cast(column: pl.Series, dtype: pl.DataType) -> pl.Series:
+    try:
+        return column.cast(dtype)
+    except pl.exceptions.InvalidOperationError:  # polars casts no Enum inside an Array
+        return pl.Series(column.name, column.to_list(), dtype=dtype)
+
+
+def _used_type(column: pl.Series) -> pl.DataType:
+    """The type of a column, its Enums without the categories that no record has."""
+    dtype = column.dtype
+    if isinstance(dtype, pl.Enum):
+        return pl.Enum(column.unique().sort().drop_nulls().to_list())
+    if isinstance(dtype, pl.List):
+        return pl.List(_used_type(column.explode()))
+    if isinstance(dtype, pl.Array):
+        return pl.Array(_used_type(column.explode()), dtype.size)
+    if isinstance(dtype, pl.Struct):
+        return pl.Struct([pl.Field(part.name, _used_type(column.struct.field(part.name))) for part in dtype.fields])
+    return dtype
+
+
 def as_polars(frame: Any) -> pl.DataFrame:
     """A frame of any kind as one of polars, for writing."""
     if isinstance(frame, pl.DataFrame):
@@ -273,29 +285,3 @@ def as_polars(frame: Any) -> pl.DataFrame:
         if type(error).__module__.startswith(("pyarrow", "polars")):
             raise InputError(f"a column cannot be written: {str(error).splitlines()[0]}") from error
         raise
-
-
-def _new_file(target: Path) -> Path:
-    """An empty file beside the target, with the permissions that a new file has."""
-    path = target.with_name(f".{target.name[:100]}.{uuid.uuid4().hex[:8]}.part")
-    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-    return path
-
-
-def _remove_leftovers(target: Path) -> None:
-    """Remove what a process that was killed left beside the target; a file that is being written is locked."""
-    pattern = re.compile(re.escape(f".{target.name[:100]}.") + r"[0-9a-f]{8}\.part")
-    for name in filter(pattern.fullmatch, os.listdir(target.parent)):
-        with contextlib.suppress(OSError), open(target.parent / name, "rb") as left:
-            fcntl.flock(left, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.unlink(target.parent / name)
-
-
-def _flush_folder(folder: Path) -> None:
-    """Make the new name durable; not every system can, and the file's content is safe already."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

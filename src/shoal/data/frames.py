@@ -1,11 +1,14 @@
 """Frames of pandas, polars and pyarrow: one look at them through narwhals, and new columns put into a copy.
 
 Nothing here changes the frame that came in; untouched columns keep their type and bits, and the
-new ones take the place of the old in the same order of columns and rows.
+new ones take the place of the old in the same order of columns and rows. What a frame says beside
+its values (attributes of pandas, metadata of an Arrow schema) may tell of the original and stays behind.
 """
 
 from __future__ import annotations
 
+import importlib
+import json
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -20,6 +23,7 @@ from numpy.typing import NDArray
 from shoal.errors import InputError, UsageError
 
 KINDS = ("number", "text", "category", "bool", "date", "time", "empty", "other")
+TYPE_METADATA = (b"_PL_", b"ARROW:extension:")  # in Arrow: of polars' categories, and of types beyond Arrow's own
 _LIBRARIES = (nw.Implementation.PANDAS, nw.Implementation.POLARS, nw.Implementation.PYARROW)
 
 
@@ -79,18 +83,35 @@ def replaced(
     native = data.to_native()
     if data.implementation.is_pandas():
         copy = native[kept].copy()
+        copy.attrs = {}
         for name, values in columns.items():
             copy[name] = values
         return copy
     if data.implementation.is_polars():
         # Not by select: polars takes a name such as '^x$' for a pattern.
         return type(native)([columns.get(name, native.get_column(name)) for name in kept])
-    table = native.select(kept)
+    table = _without_metadata(native.select(kept))
     for name, values in columns.items():
         place = kept.index(name)
-        field = table.schema.field(place).with_type(values.type)
+        field = table.schema.field(place).with_type(values.type).remove_metadata()
         table = table.set_column(place, field, values)
     return table
+
+
+def used_categories(series: nw.Series[Any]) -> nw.Series[Any]:
+    """A column of categories with only those that a record has, in their order; any other column as it is."""
+    native, made = series.to_native(), None
+    if series.implementation.is_polars() and isinstance(series.dtype, nw.Enum):
+        used = native.unique().sort().drop_nulls().to_list()
+        made = native.cast(series.__native_namespace__().Enum(used))
+    elif series.implementation.is_pandas() and hasattr(native.dtype, "categories"):
+        made = native.cat.remove_unused_categories()
+    elif series.implementation.is_pandas() and hasattr(getattr(native.dtype, "pyarrow_dtype", None), "index_type"):
+        held = native.array.__arrow_array__()
+        made = type(native)(type(native.array)(_used_dictionary(held)), index=native.index, name=native.name)
+    elif series.implementation.is_pyarrow() and hasattr(native.type, "index_type"):
+        made = _used_dictionary(native)
+    return series if made is None else nw.from_native(made, series_only=True)
 
 
 def same(first: nw.Series[Any], second: nw.Series[Any]) -> bool:
@@ -107,13 +128,64 @@ def same(first: nw.Series[Any], second: nw.Series[Any]) -> bool:
     return bool(one.equals(two))
 
 
+def _used_dictionary(column: Any) -> Any:
+    """A dictionary column of pyarrow with the values that a record has, in their order."""
+    arrow, column = importlib.import_module("pyarrow"), column.unify_dictionaries()
+    codes = [chunk.indices.cast(arrow.int64()).fill_null(-1).to_numpy() for chunk in column.chunks]
+    used = np.unique(np.concatenate(codes))
+    used = used[used >= 0]
+    chunks = []
+    for chunk, found in zip(column.chunks, codes, strict=True):
+        new = arrow.array(np.searchsorted(used, found), mask=found < 0).cast(column.type.index_type)
+        values = chunk.dictionary.take(arrow.array(used))
+        chunks.append(arrow.DictionaryArray.from_arrays(new, values, ordered=column.type.ordered))
+    return arrow.chunked_array(chunks, type=column.type)
+
+
+def _without_metadata(table: Any) -> Any:
+    """A table of pyarrow without metadata but those of a column's type, and which columns are pandas' index."""
+    bare = table.replace_schema_metadata(_pandas_index(table))
+    for place, field in enumerate(bare.schema):
+        kept = {key: value for key, value in (field.metadata or {}).items() if key.startswith(TYPE_METADATA)}
+        if len(kept) < len(field.metadata or {}):
+            bare = bare.set_column(place, field.with_metadata(kept), bare.column(place))
+    return bare
+
+
+def _pandas_index(table: Any) -> dict[str, str] | None:
+    """Which columns pandas takes for its index, as pyarrow writes it down; nothing else of what that tells.
+
+    A range in place of a column is left out: it would tell how many rows the original had.
+    """
+    try:
+        given = json.loads((table.schema.metadata or {}).get(b"pandas", b"{}"))
+        index = [name for name in given.get("index_columns", ()) if name in table.column_names]
+        names = {column["field_name"]: column["name"] for column in given.get("columns", ()) if column}
+    except (ValueError, TypeError, KeyError, AttributeError):  # not as pyarrow writes it
+        return None
+    if not index:
+        return None
+    columns = [
+        {"name": names.get(name, name), "field_name": name, "pandas_type": "", "numpy_type": "object", "metadata": None}
+        for name in index
+    ]
+    return {"pandas": json.dumps({"index_columns": index, "column_indexes": [], "columns": columns})}
+
+
 def _check_names(frame: Any) -> None:
     columns = getattr(frame, "column_names", None) or getattr(frame, "columns", None)
     if columns is None or not isinstance(getattr(frame, "shape", None), tuple):
         return  # no frame: the caller says so
     given = list(columns) if not hasattr(columns, "tolist") else columns.tolist()
-    check_unique(given)
-    for name in given:
+    check_names(given)
+
+
+def check_names(names: list[Any]) -> None:
+    """An error if a name of a column is empty, stands twice, is not text, or is a pattern to polars."""
+    check_unique(names)
+    if "" in names:
+        raise InputError(f"Column {names.index('') + 1} has no name: give it one.")
+    for name in names:
         if not isinstance(name, str):
             raise InputError(f"names of columns must be text, not {name!r}; frame.columns.astype(str) makes them so")
         if name.startswith("^") and name.endswith("$"):  # polars takes such a name for a regular expression

@@ -134,8 +134,8 @@ def _kind_of_text(table: Table, name: str, series: nw.Series[Any]) -> str:
         row = int(table.numbering[list(map(str, series.to_list())).index(wrong)])
         raise InputError(
             f"The column {name!r} holds mostly numbers, but also text: {wrong!r} in row {row} ({found.bad:,} such "
-            f"values). Correct the file, or say that these are labels: --nominal {name}, or --order {name}=… (lowest "
-            "first) if they have an order."
+            f"values). If they are labels, use --nominal {name}, or --order {name}=… (lowest first) if they have an "
+            f"order. Correct the file if it is a slip. Or leave the column out: --drop {name}."
         )
     return "nominal"
 

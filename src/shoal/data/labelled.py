@@ -2,7 +2,8 @@
 
 SPSS declares codes such as 99 as missing: they stay in the values, and the declaration stays beside
 them. Stata and SAS have missing values with a letter (.a): the values are null, and the letters are
-kept as the source's cells. Both go back into columns that nobody touched.
+kept as the source's cells. Both go back into columns that nobody touched. A file gets the labels of
+its values and no others: a label of a value that no record has any more would name an original value.
 """
 
 from __future__ import annotations
@@ -15,13 +16,16 @@ from typing import Any
 
 import polars as pl
 
-from shoal.data.frames import check_unique
+from shoal.data.delimited import check_no_zeros
+from shoal.data.frames import check_names
 from shoal.data.source import FileSource, Labels
-from shoal.errors import InputError, ShoalWarning, UsageError
+from shoal.errors import InputError, ShoalWarning, UsageError, WriteError
 
 _READERS = {"sav": "read_sav", "por": "read_por", "dta": "read_dta", "xpt": "read_xport", "sas7bdat": "read_sas7bdat"}
 _WRITERS = {"sav": "write_sav", "por": "write_por", "dta": "write_dta", "xpt": "write_xport"}
 _SMALL = ("int8", "int16", "int32")
+_LONGEST = {"sav": 32_767, "xpt": 32_767, "por": 255}  # bytes of a text
+_PADDED = ("sav", "xpt", "por")  # blanks fill a text up, so those at its end are not kept
 
 
 def read(path: Path, form: str, encoding: str | None) -> FileSource:
@@ -38,7 +42,7 @@ def read(path: Path, form: str, encoding: str | None) -> FileSource:
         frame, meta = reader(str(path), **options)
     except Exception as error:  # the library has kinds of its own, and passes on the decoder's
         raise InputError(f"the file {path} cannot be read as .{form}: {error}") from error
-    check_unique(list(meta.column_names))
+    check_names(list(meta.column_names))
     if form == "por":
         _warn(f"codes that {path.name} declares missing are read as plain missing values: .por files give no more")
     letters = {}
@@ -63,15 +67,15 @@ def write(
     changed = _changed(frame, source) | (set(protected) & set(frame.columns) if source is not None else set())
     labels = _kept(frame, source, changed, form)
     options: dict[str, Any] = {"column_labels": dict(labels.columns)}
-    if labels.file_label:
-        options["file_label"] = labels.file_label
     same = source is not None and source.format == form
     formats = {name: f for name, f in labels.formats.items() if name not in changed} if same else {}
     columns = [_writable(column) for column in frame.get_columns()]
+    _check_fit(columns, form)
     if form == "sav":
         whole = {c.name: "F8.0" for c in columns if c.dtype.is_integer()}
         options |= {"compress": target.suffix.lower() == ".zsav", "missing_ranges": _ranges(labels.missing)}
-        options |= {"variable_value_labels": labels.values, "variable_measure": dict(labels.measures)}
+        options |= {"variable_value_labels": _spss_labels(columns, labels.values)}
+        options |= {"variable_measure": dict(labels.measures)}
         options |= {"variable_display_width": dict(labels.widths)}
         formats = whole | formats
     elif form == "dta":
@@ -86,7 +90,28 @@ def write(
     try:
         writer(pl.DataFrame(columns), str(path), variable_format=formats, **options)
     except Exception as error:
+        if "Unable to write" in str(error):  # the library does not pass on the system's reason
+            raise WriteError(f"Cannot write {target}: the disk is full, or the system refused it.") from error
         raise InputError(f"the table cannot be written as {target.suffix}: {error}") from error
+
+
+def _check_fit(columns: list[pl.Series], form: str) -> None:
+    """An error that names the row of a text that the format would cut, and a warning for blanks that it drops."""
+    padded = []
+    for column in (column for column in columns if column.dtype == pl.String):
+        check_no_zeros(column, f".{form}")
+        longest = _LONGEST.get(form)
+        if longest is not None and (column.str.len_bytes().max() or 0) > longest:  # type: ignore[operator]
+            row = int(column.str.len_bytes().fill_null(0).arg_max() or 0)
+            raise InputError(
+                f"The column {column.name!r} has a text of {len(column[row].encode()):,} bytes in row {row + 1}, and "
+                f".{form} files hold at most {longest:,}. Shorten it, or write a .parquet file."
+            )
+        blank = column.str.ends_with(" ").fill_null(False)
+        if form in _PADDED and blank.any():
+            padded.append(f"{column.name} ({int(blank.sum()):,}, the first in row {int(blank.arg_max() or 0) + 1})")
+    if padded:
+        _warn(f".{form} files keep no blanks at the end of a text: they are lost in {', '.join(padded)}")
 
 
 def library() -> Any:
@@ -134,27 +159,46 @@ def _kept(frame: pl.DataFrame, source: FileSource | None, changed: set[str], for
     if source is None or source.labels is None:
         return Labels()
     old, here = source.labels, set(frame.columns)
-    values = {}
-    for name, labels in old.values.items():
-        if name in here:
-            codes = old.missing.get(name, ()) if name in changed else ()
-            # A label for a letter (.a) needs the letter in the column, and that is Stata's alone.
-            lettered = form == "dta" and name not in changed
-            text = lettered or not frame[name].dtype.is_numeric()
-            values[name] = {
-                v: label for v, label in labels.items() if not _among(v, codes) and (text or not isinstance(v, str))
-            }
+    values = {n: _labels_held(frame[n], v, source, n in changed, form) for n, v in old.values.items() if n in here}
+    # The declared measure of a column that got means no longer holds: they are numbers.
+    new = {name for name in changed & here if _has_new_values(frame[name], source)}
     return Labels(
         columns={n: v for n, v in old.columns.items() if n in here},
         values={n: v for n, v in values.items() if v},
         missing={n: v for n, v in old.missing.items() if n in here - changed},
         formats={n: v for n, v in old.formats.items() if n in here},
-        measures={n: v for n, v in old.measures.items() if n in here},
+        measures={n: v for n, v in old.measures.items() if n in here - new},
         widths={n: v for n, v in old.widths.items() if n in here},
         storage={n: v for n, v in old.storage.items() if n in here},
         file_label=old.file_label,
         notes=old.notes,
     )
+
+
+def _labels_held(
+    column: pl.Series, labels: Mapping[Any, str], source: FileSource, changed: bool, form: str
+) -> dict[Any, str]:
+    """The labels of the values that records have; none where means took the place of the codes."""
+    if changed and _has_new_values(column, source):
+        return {}
+    codes = source.user_missing(column.name) if changed else ()
+    held = {value.rstrip() if isinstance(value, str) else value for value in _plain(column).unique().to_list()}
+    if form == "dta" and not changed and column.name in source.cells:  # letters (.a) have labels in Stata alone
+        held |= set(source.cells[column.name].unique().to_list())
+    bare = {value: value.rstrip() if isinstance(value, str) else value for value in labels}
+    return {v: label for v, label in labels.items() if bare[v] in held and not _among(v, codes)}
+
+
+def _has_new_values(column: pl.Series, source: FileSource) -> bool:
+    """Whether a column has values that the file did not have in it."""
+    if column.name not in source.frame.columns:
+        return True
+    old = set(_plain(source.frame[column.name]).unique().to_list())
+    return any(value not in old for value in _plain(column).unique().to_list() if value is not None)
+
+
+def _plain(column: pl.Series) -> pl.Series:
+    return column.cast(pl.String) if column.dtype in (pl.Categorical, pl.Enum) else column
 
 
 def _among(value: Any, codes: tuple[tuple[Any, Any], ...]) -> bool:
@@ -200,6 +244,15 @@ def _stata(column: pl.Series, labels: Labels, letters: pl.Series | None) -> pl.S
     return pl.Series(column.name, cells, dtype=pl.Object)
 
 
+def _spss_labels(columns: list[pl.Series], values: Mapping[str, Mapping[Any, str]]) -> dict[str, dict[Any, str]]:
+    """Value labels with keys of the columns' types, as the library demands."""
+    whole = {column.name for column in columns if column.dtype.is_integer()}
+    return {
+        name: {int(value) if name in whole else value: label for value, label in labels.items()}
+        for name, labels in values.items()
+    }
+
+
 def _stata_labels(columns: list[pl.Series], values: Mapping[str, Mapping[Any, str]]) -> dict[str, dict[Any, str]]:
     """Value labels with the keys that Stata takes: whole numbers, and letters for missing values."""
     allowed = {c.name for c in columns if c.dtype.is_integer() or c.dtype == pl.Object}
@@ -226,8 +279,9 @@ def _tell_lost(form: str, labels: Labels, source: FileSource | None, changed: se
         )
     if labels.missing and form != "sav":
         _warn(f"only .sav files declare missing codes: in {', '.join(labels.missing)} they are written as plain values")
-    if labels.notes:
-        _warn("the notes of the input file are not copied to the output")
+    if labels.notes or labels.file_label:
+        what = " and ".join(w for w, said in (("file label", labels.file_label), ("notes", labels.notes)) if said)
+        _warn(f"not copied from the input file, since it may name people or places: its {what}")
     if source is not None and form != "dta":
         tagged = source.cells if source.format in ("dta", "sas7bdat") else {}
         lettered = [n for n in columns if n in tagged and n not in changed]

@@ -142,7 +142,7 @@ def with_missing(table: Table, names: Sequence[str], policy: str) -> Table:
         raise InputError(
             f"The column {name!r} has {int(absent.sum()):,} missing values, the first in row "
             f"{int(table.numbering[absent.argmax()])}. Choose what to do: --missing drop leaves out such rows, "
-            "--missing median fills in the column's median; or leave the column out."
+            f"--missing median fills in the column's median; or leave it out (--drop {name})."
         )
     return _dropped(table, gaps) if policy == "drop" else _filled(table, gaps)
 
@@ -268,21 +268,44 @@ def cost_notice(columns: MixedColumns) -> str | None:
 
 
 def warn_of_codes(columns: MixedColumns) -> None:
-    """One warning for whole numbers with few values that nobody declared numeric: they may be codes."""
-    roles, n = columns.table.roles, columns.table.rows
-    if n < CODE_RECORDS:
-        return
-    doubtful = [
-        name
-        for j, name in enumerate(columns.measured)
-        if columns.kinds[name] == "number" and name not in roles.numeric and _few_whole(columns.values[:, j])
-    ]
-    if doubtful:
-        named = ",".join(doubtful)
+    """Warnings for numbers that may be codes, and that nobody declared numeric."""
+    measured = enumerate(columns.measured)
+    numbers = {name: columns.values[:, j] for j, name in measured if columns.kinds[name] == "number"}
+    for why, found in doubtful_codes(columns.table, numbers).items():
+        named = ",".join(found)
         _warn(
-            f"whole numbers with at most {CODE_VALUES} values may be codes, and are averaged as numbers here: "
-            f"{', '.join(doubtful)}. Use --nominal {named} if they are codes, --numeric {named} if they are quantities"
+            f"{why} may be codes, and are averaged as numbers here: {', '.join(found)}. Use --nominal {named} if they "
+            f"are codes, --numeric {named} if they are quantities"
         )
+
+
+def doubtful_codes(table: Table, numbers: Mapping[str, Floats]) -> dict[str, list[str]]:
+    """The columns of numbers that may be codes, by the reason: few whole values, 0 and 1, or labels for some values."""
+    found: dict[str, list[str]] = {}
+    for name, values in numbers.items():
+        if name in table.roles.numeric:
+            continue
+        why = None
+        if _has_labels(table, name, values):
+            why = "numbers of which some have value labels"
+        elif table.rows >= CODE_RECORDS and _few_whole(values):
+            why = f"whole numbers with at most {CODE_VALUES} values"
+        elif np.array_equal(np.unique(values[~np.isnan(values)]), (0.0, 1.0)):
+            why = "columns of 0 and 1"
+        if why is not None:
+            found.setdefault(why, []).append(name)
+    return found
+
+
+def _has_labels(table: Table, name: str, values: Floats) -> bool:
+    """Whether the file has labels for two values of a column or more; one label may be that of a bound or of none."""
+    source = table.source
+    if source is None or source.labels is None or not source.untouched(wrap(table.frame)[name].to_polars()):
+        return False
+    codes = [code for code in source.labels.values.get(name, {}) if not isinstance(code, str)]
+    ranges = source.user_missing(name)
+    meant = [code for code in codes if not any(low <= code <= high for low, high in ranges)]
+    return int(np.isin(meant, values).sum()) > 1
 
 
 def _few_whole(values: Floats) -> bool:

@@ -11,9 +11,9 @@ import json
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
+from shoal.data.paths import file_named
 from shoal.data.roles import LISTS, Roles
 from shoal.errors import InputError, UsageError, unknown
 
@@ -23,7 +23,7 @@ TOP = ("weight", "unit", "no_confidential", "nominal", "numeric", "accept_derive
 
 def read_roles(path: str | os.PathLike[str]) -> Roles:
     """The roles of a file; patterns are not yet resolved."""
-    source = Path(path).expanduser()
+    source = file_named(path)
     try:
         given = tomllib.loads(source.read_text(encoding="utf-8-sig"))
     except OSError as error:

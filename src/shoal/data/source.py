@@ -73,7 +73,12 @@ class FileSource:
         original = self.frame[column.name]
         if original.dtype != column.dtype or original.len() != column.len():
             return False
-        return bool(original.eq_missing(column).all())
+        if not bool(original.eq_missing(column).all()):
+            return False
+        if not column.dtype.is_float():
+            return True
+        old, new = (values.fill_null(1.0).to_numpy() for values in (original, column))
+        return bool((np.signbit(old) == np.signbit(new))[old == 0].all())  # 0.0 equals -0.0, and is another text
 
     def has_text(self, column: pl.Series) -> bool:
         """Whether the text of an unchanged column's cells is known."""

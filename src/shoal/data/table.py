@@ -239,18 +239,23 @@ class Table:
     # -- numbers ---------------------------------------------------------------------------------
 
     def numbers(
-        self, columns: Iterable[str] | None = None, *, missing: str = "error", allow_constant: bool = False
+        self,
+        columns: Iterable[str] | None = None,
+        *,
+        missing: str = "error",
+        allow_constant: bool = False,
+        allow_infinite: bool = False,
     ) -> Floats:
         """The columns (the quasi-identifiers if none are named) as an n x d array of float64.
 
         Missing cells are an error, or NaN with missing="keep". All columns constant is an error and
-        some of them a warning, unless `allow_constant`.
+        some of them a warning, unless `allow_constant`; infinite cells are an error, unless `allow_infinite`.
         """
         check_choice("way with missing cells", missing, ("error", "keep"))
         chosen = self._chosen(columns)
         values = np.empty((self.rows, len(chosen)))
         for j, name in enumerate(chosen):
-            found = self._numeric_cells(name)
+            found = self._numeric_cells(name, allow_infinite)
             if missing == "error" and found.missing.any():
                 raise InputError(self._missing_message(name, found, chosen))
             values[:, j] = found.values
@@ -295,16 +300,16 @@ class Table:
         Roles(quasi=chosen).check(self.columns)
         return chosen
 
-    def _numeric_cells(self, name: str) -> Cells:
-        """The cells of a column that must hold finite numbers, apart from missing ones."""
+    def _numeric_cells(self, name: str, allow_infinite: bool = False) -> Cells:
+        """The cells of a column that must hold numbers, finite ones by default, apart from missing cells."""
         found = self._cells(name)
         if found.bad:
             raise InputError(self._text_message(name, found))
         endless = np.flatnonzero(np.isinf(found.values))
-        if endless.size:
+        if endless.size and not allow_infinite:
             raise InputError(
                 f"the column {name!r} has {_count(endless.size, 'infinite value')}, the first in row "
-                f"{self._row(int(endless[0]))}: put numbers there, make them missing, or leave the column out"
+                f"{self._row(int(endless[0]))}: put numbers there, make them missing, or leave it out (--drop {name})"
             )
         return found
 
@@ -324,19 +329,19 @@ class Table:
         if what in ("text", "category"):
             return (
                 f"the column {name!r} has text where a number is needed: {cell!r} in row {row}"
-                f" ({_count(found.bad, 'such cell')}): correct the file, or leave the column out"
+                f" ({_count(found.bad, 'such cell')}). {_ways_with_labels(name)}"
             )
         held = {"date": "dates", "time": "times"}.get(what, f"no numbers ({self._data[name].dtype})")
         return (
             f"the column {name!r} holds {held}, such as {cell!r} in row {row}, "
-            "and numbers are needed: make it a number (a year, an age), or leave the column out"
+            f"and numbers are needed. Make it a number (a year, an age), or leave it out (--drop {name})."
         )
 
     def _missing_message(self, name: str, found: Cells, chosen: Sequence[str]) -> str:
         first = int(np.flatnonzero(found.missing)[0])
         here = int(found.missing.sum())
         if here == self.rows:
-            return f"the column {name!r} has no values at all: leave it out of the columns to protect"
+            return f"the column {name!r} has no values at all: leave it out (--drop {name})"
         every = np.zeros(self.rows, dtype=bool)
         others = []
         for column in chosen:
@@ -349,7 +354,7 @@ class Table:
             f"the column {name!r} has {_count(here, 'missing value')}{self._why_missing(name, found)}, the first in "
             f"row {self._row(first)}{also}. Choose what to do: --missing drop leaves out the "
             f"{_count(every.sum(), 'row')} concerned, --missing median fills in the column's median; "
-            "or leave the column out"
+            f"or leave it out (--drop {name})"
         )
 
     def _why_missing(self, name: str, found: Cells) -> str:
@@ -434,6 +439,14 @@ class Table:
             if name not in new:
                 raise UsageError(f"the column {name!r} is to be rounded, but it has no new values")
         return replaced(self._data, new, drop, whole)
+
+
+def _ways_with_labels(name: str) -> str:
+    """What to do with a column of text where a method needs numbers."""
+    return (
+        f"If they are labels, shoal microaggregate protects them: --nominal {name}, or --order {name}=… (lowest first) "
+        f"if they have an order. If it is a slip, write a number there. Or leave the column out: --drop {name}."
+    )
 
 
 def _check_constant(values: Floats, columns: Sequence[str]) -> None:

@@ -22,14 +22,34 @@ class Diversity:
 
 
 @dataclass(frozen=True)
+class TargetGroup:
+    """A group whose regions were swapped so that nobody sees where it is concentrated (group anonymity).
+
+    column, values: who belongs to it. region: the column of the regions. outliers: the regions to hide, found by the
+    test at its usual alpha if there are none. alphas, upper: at which levels, and on which sides, nothing may stand
+    out. decoys: new outliers that were asked for. promised: the run guarantees all this, so a failure always blocks.
+    """
+
+    column: str
+    values: tuple[Any, ...]
+    region: str
+    outliers: tuple[Any, ...] = ()
+    alphas: tuple[float, ...] = (0.001, 0.005, 0.01, 0.02, 0.05)
+    upper: bool = False
+    decoys: int = 0
+    promised: bool = False
+
+
+@dataclass(frozen=True)
 class Asked:
     """The columns' roles and what is promised of the release.
 
-    quasi: the columns that were protected. within: columns that no group crosses, unchanged and protected all the same.
-    column_groups: those that keep k together, where not all of them do at once. swapped: columns whose values changed
-    places, none gone and none new. rounded: columns that were released in coarser steps (the weight). also: what each
-    step of several promised. wanted_k: the k over all columns that was wanted but is only measured. promises_k: False
-    for a method that hides no record, so that the publisher must accept a k.
+    quasi: the columns that were protected. within: columns that no group crosses, unchanged and protected all the
+    same. column_groups: those that keep k together, where not all of them do at once. swapped: columns whose values
+    changed places, none gone and none new. targets: the groups that these swaps hide. rounded: columns that were
+    released in coarser steps (the weight). also: what each step of several promised. wanted_k: the k over all
+    columns that was wanted but is only measured. promises_k: False for a method that hides no record, so that the
+    publisher must accept a k.
     """
 
     roles: Roles = field(default_factory=Roles)
@@ -42,6 +62,7 @@ class Asked:
     distance: str = "equal"
     swapped: tuple[str, ...] = ()
     rounded: tuple[str, ...] = ()
+    targets: tuple[TargetGroup, ...] = ()
     also: tuple[Asked, ...] = ()
     wanted_k: int | None = None
     promises_k: bool = True

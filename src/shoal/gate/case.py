@@ -22,11 +22,13 @@ from shoal.gate.cells import (
     Ints,
     classes,
     codes,
+    comparable,
     differing,
     is_number,
     missing_cells,
     numbers,
 )  # fmt: skip
+from shoal.gate.copies import copied_columns
 from shoal.gate.figures import Figures, measure_figures
 from shoal.gate.findings import BLOCK, INFO, OK, WARN, Finding
 from shoal.gate.known import KnownColumns, known_columns
@@ -70,12 +72,17 @@ class Case:
 
     @cached_property
     def seen(self) -> pl.DataFrame:
-        """The release as a reader may see it: columns of a text file as text where equal values differ as text."""
+        """The release as a reader may see it: columns as text where equal values differ as text.
+
+        NaN and null are one value, missing; but some programs show which is which.
+        """
+        gaps = [c.name for c in self.after.get_columns() if c.dtype.is_float() and c.null_count() and c.is_nan().any()]
+        seen = self.after.with_columns(self.after[name].cast(pl.String) for name in gaps)
         text = self.written.text
         if text is None:
-            return self.after
-        finer = [name for name in self.after.columns if text[name].n_unique() > self.after[name].n_unique()]
-        return self.after.with_columns(text[name] for name in finer)
+            return seen
+        finer = [name for name in text.columns if text[name].n_unique() > comparable(seen[name]).n_unique()]
+        return seen.with_columns(text[name] for name in finer)
 
     @cached_property
     def columns(self) -> KnownColumns:
@@ -86,6 +93,11 @@ class Case:
     def figures(self) -> Figures:
         """k, unique records and people found over the three sets of columns."""
         return measure_figures(self)
+
+    @cached_property
+    def copies(self) -> dict[str, str]:
+        """The released columns that hold the original values of a protected one, and which."""
+        return copied_columns(self)
 
     @cached_property
     def quasi(self) -> tuple[str, ...]:
@@ -207,7 +219,12 @@ class Case:
     def changed_cells(self) -> dict[str, Bools]:
         """For each untouched column, the rows in which it differs from the original."""
         ways: dict[str, Any] = {"blanks": self.written.blanks, "tolerance": self.written.tolerance}
-        return {name: differing(self.before[name], self.after[name], **ways) for name in self.untouched}
+        # Columns that no group crosses are protected too, and a protected column has one zero.
+        exact = {name: name not in self.asked.within for name in self.untouched}
+        return {
+            name: differing(self.before[name], self.after[name], signed_zero=exact[name], **ways)
+            for name in self.untouched
+        }
 
     @cached_property
     def kept_values(self) -> list[tuple[Bools, Bools]]:

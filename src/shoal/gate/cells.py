@@ -89,16 +89,20 @@ def comparable(column: pl.Series) -> pl.Series:
         return bits.set(pl.Series(gaps), None) if gaps.any() else bits
     if dtype in TEXT:
         return column.cast(pl.String)
+    if isinstance(dtype, pl.Duration):
+        return column.dt.total_nanoseconds()
     if dtype.is_nested() or dtype in (pl.Object, pl.Binary):
         return pl.Series(column.name, [None if v is None else repr(v) for v in column.to_list()], dtype=pl.String)
     return column
 
 
-def differing(before: pl.Series, after: pl.Series, *, blanks: bool = False, tolerance: float = 0.0) -> Bools:
+def differing(
+    before: pl.Series, after: pl.Series, *, blanks: bool = False, tolerance: float = 0.0, signed_zero: bool = True
+) -> Bools:
     """Which cells of two columns of one length differ.
 
     blanks: an empty text and a missing one are the same, and blanks at a text's end do not count (SPSS, Stata, SAS).
-    tolerance: of numbers, relative, for formats that keep fewer digits.
+    tolerance: of numbers, relative, for formats that keep fewer digits. signed_zero: whether -0.0 differs from 0.0.
     """
     left, right = comparable(_plain(before, after)), comparable(_plain(after, before))
     if left.dtype == pl.String and right.dtype == pl.String and blanks:
@@ -106,6 +110,8 @@ def differing(before: pl.Series, after: pl.Series, *, blanks: bool = False, tole
     if left.dtype != right.dtype:
         return ~(left.is_null() & right.is_null()).to_numpy()
     different = ~left.eq_missing(right).to_numpy()
+    if not signed_zero and different.any() and is_number(before) and is_number(after):
+        different &= ~((numbers(before) == 0) & (numbers(after) == 0))
     if tolerance and different.any() and is_number(before) and is_number(after):
         one, two = numbers(before), numbers(after)
         with np.errstate(invalid="ignore"):
@@ -134,6 +140,15 @@ def codes(column: pl.Series) -> Ints:
     same = same.cast(pl.Int8) if same.dtype == pl.Boolean else same
     ranks = same.rank("dense").cast(pl.Int64).fill_null(0).to_numpy().astype(np.int64)
     return np.where(ranks > 0, ranks, ranks.max(initial=0) + 1)
+
+
+def signs_of_zero(column: pl.Series) -> bool:
+    """Whether a column has both 0.0 and -0.0: one value, which a reader can still tell apart."""
+    if not column.dtype.is_float():
+        return False
+    values = numbers(column)
+    signs = np.signbit(values[values == 0])
+    return bool(signs.any() and not signs.all())
 
 
 def _plain(column: pl.Series, other: pl.Series) -> pl.Series:

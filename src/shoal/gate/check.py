@@ -17,8 +17,8 @@ import polars as pl
 from shoal.data.roles import Roles, names
 from shoal.data.table import Table, read
 from shoal.errors import UsageError
-from shoal.gate import content, exposure, linkage, members, previous, promises, roles, traces
-from shoal.gate.asked import Asked, read_diversity
+from shoal.gate import content, exposure, linkage, members, previous, promises, roles, swapped, traces
+from shoal.gate.asked import Asked, TargetGroup, read_diversity
 from shoal.gate.case import Case
 from shoal.gate.cells import comparable, sorted_rows
 from shoal.gate.findings import Finding, Findings
@@ -35,13 +35,14 @@ PROTECTION: tuple[Check, ...] = (
 # What every release promises, in the order in which it is shown. Each of these checks always has an answer.
 PROMISES: tuple[Check, ...] = (
     promises.rows, promises.columns, promises.written, promises.identifiers, roles.looks_like_identifier,
-    promises.untouched, promises.swapped, roles.looks_like_unit, roles.known_k, roles.every_role, *PROTECTION,
-    content.undone, content.row_order,
+    promises.untouched, promises.swapped, swapped.swapped_signal, roles.looks_like_unit, roles.known_k,
+    roles.every_role, *PROTECTION, content.undone, content.row_order,
 )  # fmt: skip
 # What only some releases promise: nothing is promised, and nothing checked, where these do not hold.
 PARTICULAR: Mapping[Check, Callable[[Case], bool]] = {
     promises.written: lambda case: case.expected is not None,
     promises.swapped: lambda case: bool(case.asked.swapped),
+    swapped.swapped_signal: lambda case: bool(case.asked.swapped),
     promises.within_groups: lambda case: bool(case.asked.column_groups and case.class_sets),
 }
 # What may leak all the same.
@@ -66,6 +67,8 @@ def check(
     t: float | None = None,
     distance: str = "equal",
     swapped: str | Sequence[str] = (),
+    vital: tuple[str, Sequence[Any]] | None = None,
+    decoys: int = 0,
     previous: Any = None,
     first_release: bool = False,
     accept_k: int | None = None,
@@ -80,7 +83,9 @@ def check(
 
     The columns' roles are those of `shoal.read`: quasi, identifiers, confidential, unit, as_is, drop, roles, and so on.
     column_groups: columns that keep k together, where not all do at once. within: columns that no group crosses.
-    l: a number, ("entropy", l) or ("recursive", c, l). swapped: columns whose values changed places (group anonymity).
+    l: a number, ("entropy", l) or ("recursive", c, l). swapped: columns whose values changed places (group anonymity),
+    the column of the regions first. vital: the column and values of the target group whose regions were swapped, and
+    decoys: how many new outliers were asked for.
     previous: an earlier release; first_release: there is none. accept_k: the k over everything known that is accepted
     instead of the promised one. keep_order: the original order is kept although it discloses values.
     shuffled: the rows are in another order on purpose; seed: the seed or the secret that gave this order, so that rows
@@ -99,7 +104,7 @@ def check(
     weight = (table.roles.weight,) if round_weight and table.roles.weight else ()
     asked = Asked(
         table.roles, chosen, k, kept, tuple(tuple(group) for group in column_groups), read_diversity(l), t, distance,
-        moved, weight,
+        moved, weight, _targets(moved, vital, decoys),
     )  # fmt: skip
     before = _without_gaps(frame_of(table.frame), chosen, missing)
     labels = table.source.labels.values if table.source is not None and table.source.labels is not None else {}
@@ -109,6 +114,17 @@ def check(
         accept_k=accept_k, first_release=first_release, keep_order=keep_order,
     )  # fmt: skip
     return examine(aligned(case, shuffled, seed))
+
+
+def _targets(moved: Sequence[str], vital: tuple[str, Sequence[Any]] | None, decoys: int) -> tuple[TargetGroup, ...]:
+    """The target group whose regions were swapped, where it was named."""
+    if vital is None:
+        if decoys:
+            raise UsageError("--decoys belongs to a target group. Name it with --vital COL=v1,v2 or remove --decoys")
+        return ()
+    if not moved:
+        raise UsageError("--vital needs the column of the regions. Add --swapped COLUMN or remove --vital")
+    return (TargetGroup(vital[0], tuple(vital[1]), moved[0], decoys=decoys),)
 
 
 def _protected(table: Table, moved: Sequence[str], within: Sequence[str]) -> tuple[str, ...]:

@@ -22,13 +22,17 @@ MOST_NAMED = 3
 
 
 def undone(case: Case) -> Finding:
-    """Whether released columns give a protected value away."""
+    """Whether released columns give a protected value away: copies of it, and columns that predict it."""
+    copies = [
+        f"{name!r} is a copy of the original values of {source!r}, and gives {source!r} away"
+        for name, source in case.copies.items()
+    ]
     if not case.aligned:
-        return case.judged(
-            "undone", True, f"not measured: {UNALIGNED}", todo=UNALIGNED_TODO, promised=case.policy.explicit
-        )
+        text = "; ".join([*copies, f"not measured: {UNALIGNED}"])
+        todo = _ways_out(*next(iter(case.copies.items()))) if copies else UNALIGNED_TODO
+        return case.judged("undone", True, text, todo=todo, promised=case.policy.explicit or bool(copies))
     protected = [name for name in case.asked.quasi if name in case.after.columns and name in case.before.columns]
-    unchanged = [name for name in case.untouched if name not in case.asked.within]
+    unchanged = [name for name in case.untouched if name not in case.asked.within and name not in case.copies]
     before, after = case.before, case.after
     if case.units is not None:  # one row per person: what is constant for a person gives nothing away
         rows = np.unique(case.units, return_index=True)[1]
@@ -37,21 +41,23 @@ def undone(case: Case) -> Finding:
         before, after, protected, unchanged,
         accepted=case.asked.roles.accept_derived, ordered=case.asked.roles.order,
     )  # fmt: skip
-    parts = [
+    leaks = [
         f"the released {'column' if len(leak.by) == 1 else 'columns'} {', '.join(map(repr, leak.by))} "
         f"{'gives' if len(leak.by) == 1 else 'give'} {leak.column!r} away for {percent(leak.share)} of the records "
         f"({percent(leak.release_share)} by the release itself)"
         for leak in found[:MOST_NAMED]
     ]
     sampled = f" (measured on {records:,} records)" if records < before.height else ""
-    todo = ""
-    if found:
-        name, source = found[0].by[0], found[0].column
-        todo = (
-            f"protect it with its source: --derived {name}={source}; drop it: --drop {name}; or --accept-derived {name}"
-        )
-    text = "; ".join(parts) or "no released column gives a protected value away"
-    return case.judged("undone", bool(found), text + sampled, len(found), 0, todo, promised=True)
+    first = next(iter(case.copies.items()), (found[0].by[0], found[0].column) if found else None)
+    text = "; ".join([*copies, *leaks]) or "no released column gives a protected value away"
+    return case.judged(
+        "undone", first is not None, text + sampled, len(copies) + len(found), 0,
+        "" if first is None else _ways_out(*first), promised=True,
+    )  # fmt: skip
+
+
+def _ways_out(name: str, source: str) -> str:
+    return f"protect it with its source: --derived {name}={source}; drop it: --drop {name}; or --accept-derived {name}"
 
 
 def row_order(case: Case) -> Finding:

@@ -6,9 +6,12 @@ import numpy as np
 
 from shoal.gate.case import Case
 from shoal.gate.cells import missing_cells
-from shoal.gate.findings import Finding
+from shoal.gate.findings import Finding, counted, percent
 
 CAUTION = "take a larger k, or fewer or coarser quasi-identifiers"
+# Conventions of Shoal. Studies of suppression stay far below the first (El Emam et al. 2009: at most 5 % of the rows).
+MANY = 0.2  # from this share of suppressed rows on, the rest may no longer stand for the file
+NEARLY_ALL = 0.9  # and from this one on the file is no release of these records
 
 
 def missing(case: Case) -> Finding:
@@ -30,15 +33,27 @@ def missing(case: Case) -> Finding:
 
 
 def suppressed(case: Case) -> Finding:
-    """Suppressed rows, too few to hide each other."""
-    count = int((~case.kept).sum())
-    k = case.wanted_k
-    finding = f"{count:,} rows are suppressed in every protected column"
-    bad = 0 < count < k
-    return case.judged(
-        "suppressed", bad, finding + (f": fewer than {k}, a small class of their own" if bad else ""), count, k,
-        "drop the suppressed rows, or suppress more of them",
-    )  # fmt: skip
+    """Suppressed rows: too few to hide each other, or so many that little is released."""
+    rows = ~case.kept
+    count = int(rows.sum())
+    hidden = count if case.units is None else int(np.unique(case.units[rows]).size)
+    share = count / max(case.rows, 1)
+    text = f"{count:,} rows are suppressed in every protected column"
+    if 0 < hidden < case.wanted_k:
+        who = "" if case.units is None else f" of {counted(hidden, 'person')} or households"
+        return case.judged(
+            "suppressed", True, f"{text}{who}: fewer than {case.wanted_k}, a small class of their own", count,
+            case.wanted_k, "drop the suppressed rows, or suppress more of them", promised=hidden < case.required_k,
+        )  # fmt: skip
+    if share > MANY:
+        text = f"{count:,} of {case.rows:,} rows ({percent(share)}) are suppressed in every protected column"
+        what = "nearly nothing is released" if share > NEARLY_ALL else "the rest may no longer stand for the file"
+        return case.judged(
+            "suppressed", True, f"{text}: {what}", count, int((NEARLY_ALL if share > NEARLY_ALL else MANY) * case.rows),
+            "take a smaller k, or fewer or coarser quasi-identifiers, so that fewer rows are suppressed",
+            promised=share > NEARLY_ALL,
+        )  # fmt: skip
+    return case.judged("suppressed", False, text, count, int(MANY * case.rows))
 
 
 def maximum_risk(case: Case) -> Finding:

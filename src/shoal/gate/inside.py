@@ -248,6 +248,8 @@ def _most_frequent(values: Ints, sizes: Ints) -> tuple[int | None, int]:
 def _name(column: pl.Series, coded: Ints, code: int) -> str | None:
     """A value as text, by its code; None if it is missing."""
     value: Any = column[int(np.argmax(coded == code))]
+    if isinstance(value, pl.Series):  # a cell that holds a list
+        return str(value.to_list())
     if value is None or value != value:
         return None
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

@@ -32,6 +32,16 @@ def misplaced(case: Case) -> int:
     return wrong
 
 
+def holds_aggregates(case: Case) -> bool:
+    """Whether most classes of every averaged column hold the mean or median of their rows: the rows are in place."""
+    shares = []
+    for found, _, before, after in _columns(case):
+        varied = found.reduced(np.minimum, before) < found.reduced(np.maximum, before)
+        if varied.any() and not np.isnan(before).any():
+            shares.append(float(_aggregate_fits(case, found, before, after)[varied].mean()))
+    return bool(shares) and min(shares) >= 0.5
+
+
 def _columns(case: Case) -> list[tuple[Classes, str, Floats, Floats]]:
     """Each aggregated column, before and after, with the classes in which it is the same for all members."""
     return [

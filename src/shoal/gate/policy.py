@@ -20,7 +20,7 @@ JUDGED = (
     "known-k", "joint-k", "missing", "suppressed", "l", "t", "spread", "maximum-risk", "average-risk", "row-risk",
     "small-counts", "distance-linkage", "released-linkage", "group-linkage", "dominance", "unchanged-rows",
     "unchanged-cells", "exact-means", "float-residue", "few-valued", "weight", "as-is", "identifier-role", "traces",
-    "previous", "formulas", "labels", "minimality",
+    "previous", "formulas", "labels", "minimality", "swapped-signal",
 )  # fmt: skip
 
 

@@ -9,11 +9,23 @@ import numpy as np
 import polars as pl
 
 from shoal.gate.case import Case
-from shoal.gate.cells import TEXT, Bools, agreeing, codes, comparable, differing, is_number, sorted_rows, text_of
+from shoal.gate.cells import (
+    TEXT,
+    Bools,
+    agreeing,
+    codes,
+    comparable,
+    differing,
+    is_number,
+    signs_of_zero,
+    sorted_rows,
+    text_of,
+)
 from shoal.gate.diversity import diversity, farthest
 from shoal.gate.findings import Finding, counted, percent
 from shoal.gate.inside import largest_share
-from shoal.gate.members import misplaced
+from shoal.gate.members import holds_aggregates, misplaced
+from shoal.gate.pairing import follows_original
 from shoal.gate.policy import stricter
 
 SAMPLE = 2_000  # rows looked at before a whole column is compared with an identifier
@@ -47,6 +59,13 @@ def rows(case: Case) -> Finding:
             "others do: rows are out of place or values are wrong", case.rows, case.before.height,
             "compare the release with the original row by row", promised=True,
         )  # fmt: skip
+    if follows_original(case) is False and not holds_aggregates(case):
+        return case.judged(
+            "rows", True, "the protected values do not follow the original values of their rows, no more than rows in "
+            "random order do: each record has the protected values of another one", case.rows, case.before.height,
+            "join the protected columns to their own rows again; if the rows were shuffled on purpose, say so "
+            "(--shuffled)", promised=True,
+        )  # fmt: skip
     how = "shuffled" if case.order == "shuffled" else "in the original's order"
     return case.judged("rows", False, f"all {case.rows:,} rows are there, {how}", case.rows, case.before.height)
 
@@ -57,7 +76,11 @@ def columns(case: Case) -> Finding:
     expected = [name for name in case.before.columns if name not in removed]
     found = [name for name in case.after.columns if name not in case.asked.identifiers]
     extra, absent = [n for n in found if n not in expected], [n for n in expected if n not in found]
-    parts = [f"{what} {', '.join(map(repr, some))}" for what, some in (("new:", extra), ("missing:", absent)) if some]
+    extra_named = [
+        f"{n!r}" + (f" (a copy of the original {case.copies[n]!r})" if n in case.copies else "") for n in extra
+    ]
+    named = (("new:", extra_named), ("missing:", [repr(n) for n in absent]))
+    parts = [f"{what} {', '.join(some)}" for what, some in named if some]
     if not parts and found != expected:
         parts = ["the columns are in another order"]
     return case.judged(
@@ -231,6 +254,8 @@ def joint_k(case: Case) -> Finding:
     text = f"the smallest class over all protected columns has {counted(least, 'record')}"
     if bad:
         text += f"; {int((counts < (threshold or 0)).sum()):,} classes are smaller than {threshold:g}"
+        zeros = [name for name in case.quasi if signs_of_zero(case.after[name])]
+        text += f". 0.0 and -0.0 count as two values in {', '.join(map(repr, zeros))}" if zeros else ""
     if bad and case.asked.column_groups and not broken:
         text += ". Within each column group every record shares its values with others, over all columns it does not"
     todo = "protect all columns together (shoal microaggregate), or with a larger k"

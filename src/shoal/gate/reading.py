@@ -7,10 +7,11 @@ of the format, value labels, a title) is kept for the checks.
 from __future__ import annotations
 
 import csv
-import gzip
 import importlib
 import io
-from collections.abc import Iterable, Mapping
+import re
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,28 +19,35 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from shoal.data.delimited import cells_of_any_length
 from shoal.data.files import as_polars
-from shoal.data.frames import wrap
+from shoal.data.frames import check_names, wrap
 from shoal.errors import InputError, UsageError
+from shoal.gate import metadata as beside
 
 TEXT_FILES = (".csv", ".tsv", ".txt")
 LABELLED = {".sav": "read_sav", ".zsav": "read_sav", ".por": "read_por", ".dta": "read_dta", ".xpt": "read_xport"}
 MISSING = ("", "na", "n/a", "nan", "null", ".", "?")  # texts that stand for a missing number
-COMMA = r"^[+-]?([0-9]+|[0-9]{1,3}(\.[0-9]{3})+)(,[0-9]*)?([eE][+-]?[0-9]+)?$"
-HARMLESS = ("ARROW:schema",)  # the types of the columns, written by every Arrow library
+COMMA = r"^[+-]?(([0-9]+|[0-9]{1,3}(\.[0-9]{3})+)(,[0-9]*)?|,[0-9]+)([eE][+-]?[0-9]+)?$"
+QUOTED = rb'"[^"]*"'
 
 
 @dataclass(frozen=True, eq=False)
 class Written:
     """A released file: its cells, and what it says beside them.
 
+    metadata: by what they are called. labels: value labels; letters: those of Stata that records have. categories: of
+    dictionary columns; None where they could not be read. missing: columns with codes that are declared missing.
     blanks: the format does not tell an empty text from a missing one. tolerance: of its numbers, relative.
-    text: the cells of a text file as they stand, for readers that take every column as text.
+    text: the cells of a text file, and texts of Stata with the blanks at their end, as other programs see them.
     """
 
     frame: pl.DataFrame
     metadata: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
+    letters: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    categories: Mapping[str, Sequence[Any]] | None = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
     blanks: bool = False
     tolerance: float = 0.0
     text: pl.DataFrame | None = None
@@ -54,25 +62,48 @@ def read_written(
     delimiter: str | None = None,
 ) -> Written:
     """The file at `path`; `like` has the columns and types that are expected, `name` the ending if the path has not."""
-    ending = (name or path.name).lower().removesuffix(".gz")
-    suffix = Path(ending).suffix
+    ending = (name or path.name).lower()
+    suffix = Path(ending.removesuffix(".gz")).suffix
     try:
         if suffix in TEXT_FILES:
-            packed = (name or path.name).lower().endswith(".gz")
-            frame, text = _text(path, packed, like, encoding, delimiter)
-            return Written(frame, text=text)
+            return _text(path, ending.endswith(".gz"), like, encoding, delimiter)
         if suffix in LABELLED:
             return _labelled(path, suffix)
         if suffix in (".parquet", ".pq"):
             with open(path, "rb") as file:
                 frame = pl.read_parquet(file)
                 file.seek(0)
-                return Written(frame, _foreign(pl.read_parquet_metadata(file)))
+                metadata = beside.parquet_metadata(pl.read_parquet_metadata(file))
+            return _columns(path, suffix, frame, metadata)
         if suffix in (".arrow", ".feather", ".ipc"):
-            return Written(_arrow(path), _foreign(_arrow_metadata(path)))
-    except (pl.exceptions.PolarsError, OSError, csv.Error) as error:
+            return _columns(path, suffix, _arrow(path), beside.arrow_metadata(path))
+    except (pl.exceptions.PolarsError, OSError, EOFError, zlib.error, csv.Error) as error:
         raise InputError(f"the release {path} cannot be read: {str(error).splitlines()[0]}") from error
     raise UsageError(f"the release {path} has an ending that tells no format that can be checked: {suffix!r}")
+
+
+def written_of(data: Any) -> Written:
+    """A frame of any kind as if it had been written: its values, and what its library keeps beside them."""
+    index = getattr(data, "index", None)
+    odd = index is not None and type(index).__name__ != "RangeIndex"
+    metadata = {"index": "of pandas"} if odd else {}
+    metadata |= {str(key): str(value) for key, value in (getattr(data, "attrs", None) or {}).items()}
+    schema = getattr(data, "schema", None)
+    if hasattr(schema, "metadata"):  # pyarrow
+        metadata |= beside.schema_metadata(schema)
+    return Written(frame_of(data), metadata, categories=_categories_of(wrap(data)))
+
+
+def _categories_of(data: Any) -> dict[str, list[Any]]:
+    """The categories that the columns of pandas and pyarrow declare; those of polars are in the frame's types."""
+    found: dict[str, list[Any]] = {}
+    for name in data.columns:
+        native = data[name].to_native()
+        if data.implementation.is_pandas() and native.dtype == "category":
+            found[name] = native.cat.categories.tolist()
+        elif data.implementation.is_pyarrow():
+            found |= beside.column_categories(name, native)
+    return found
 
 
 def frame_of(data: Any) -> pl.DataFrame:
@@ -94,37 +125,55 @@ def _column_of(column: Any) -> pl.Series:
 # -- text ----------------------------------------------------------------------------------------
 
 
-def _text(
-    path: Path, packed: bool, like: pl.DataFrame, encoding: str | None, delimiter: str | None
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _text(path: Path, packed: bool, like: pl.DataFrame, encoding: str | None, delimiter: str | None) -> Written:
     """The typed columns of a text file, and its cells as text."""
-    raw = gzip.decompress(path.read_bytes()) if packed else path.read_bytes()
+    raw, metadata = beside.unpacked(path.read_bytes()) if packed else (path.read_bytes(), {})
     raw = _utf8(raw, encoding, path)
-    if b"\n" not in raw:
-        raw = raw.replace(b"\r", b"\n")
+    if b"\r" in raw:
+        raw, ends = _line_ends(raw, path)
+        metadata |= ends
     if not raw.strip():
         raise InputError(f"the release {path} is empty")
     delimiter, header = _header(raw, like.columns, delimiter)
+    check_names([name for name in header if name])  # an index of pandas has no name, and the checks tell
     _check_shape(raw, delimiter, len(header), path)
     options: dict[str, Any] = {"separator": delimiter, "infer_schema": False, "quote_char": '"'}
     cells = pl.read_csv(raw, has_header=True, new_columns=[str(j) for j in range(len(header))], **options)
     texts = [cells.to_series(j).rename(name) for j, name in enumerate(header)]
     columns = [typed(t, like[t.name].dtype) if t.name in like.columns else _number(t, pl.Float64()) for t in texts]
-    try:
-        return pl.DataFrame(columns), pl.DataFrame(texts)
-    except pl.exceptions.DuplicateError as error:
-        raise InputError(f"the release {path} has a column name twice: {', '.join(header)}") from error
+    return Written(pl.DataFrame(columns), metadata, text=pl.DataFrame(texts))
+
+
+def _line_ends(raw: bytes, path: Path) -> tuple[bytes, dict[str, str]]:
+    """The file with line feeds between its lines, and whether its lines end in two ways, which marks some of them."""
+    outside = re.sub(QUOTED, b"", raw)
+    returns, both, feeds = (outside.count(sign) for sign in (b"\r", b"\r\n", b"\n"))
+    if not feeds:  # old Mac files; within quotes a carriage return is part of a cell
+        return re.sub(QUOTED + rb"|\r", lambda found: found[0] if found[0] != b"\r" else b"\n", raw), {}
+    if returns > both:
+        raise InputError(
+            f"The release {path} has a carriage return outside quotes that does not end a line: programs read it in "
+            "different ways. Write the file again with such cells in quotes."
+        )
+    return raw, {"two kinds of line ends": ""} if 0 < both < feeds else {}
 
 
 def _utf8(raw: bytes, encoding: str | None, path: Path) -> bytes:
     """The bytes in UTF-8, without a mark; the encoding is the first that fits if it is not given."""
     marks = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
     found = next((known for mark, known in marks.items() if raw.startswith(mark)), None)
+    start = raw[:4096]
+    if found is None and encoding is None and 3 * start.count(0) > len(start):  # Latin letters in two bytes, one zero
+        found = "utf-16-le" if start[1::2].count(0) > start[::2].count(0) else "utf-16-be"
     for known in [name for name in (found or encoding, "utf-8", "cp1252", "latin-1") if name is not None]:
         try:
-            return raw.decode(known).lstrip("\ufeff").encode()
-        except (UnicodeDecodeError, LookupError):
+            text = raw.decode(known).lstrip("\ufeff").encode()
+        except (UnicodeError, LookupError):
             continue
+        if b"\0" in text:
+            line = text.count(b"\n", 0, text.index(0)) + 1
+            raise InputError(f"The release {path} has a zero byte in line {line}: some programs end a text there.")
+        return text
     raise InputError(f"the release {path} is in no encoding that is known")
 
 
@@ -133,7 +182,8 @@ def _header(raw: bytes, expected: Iterable[str], delimiter: str | None) -> tuple
     start = raw[: 1 << 20].decode("utf-8", errors="ignore")
     known, best = set(expected), (",", [""], -1)
     for sign in [delimiter] if delimiter else (",", ";", "\t", "|"):
-        names = [name.strip() for name in next(csv.reader(io.StringIO(start, newline=""), delimiter=sign), [""])]
+        with cells_of_any_length():
+            names = [name.strip() for name in next(csv.reader(io.StringIO(start, newline=""), delimiter=sign), [""])]
         hits = sum(name in known for name in names)
         if hits > best[2]:
             best = (sign, names, hits)
@@ -152,10 +202,17 @@ def _check_shape(raw: bytes, delimiter: str, width: int, path: Path) -> None:
         if wrong.size:
             raise InputError(_shifted(path, int(wrong[0]) + 1, int(found[wrong[0]]), width))
         return
-    rows = csv.reader(io.StringIO(raw.decode(), newline=""), delimiter=delimiter)
-    for line, row in enumerate(rows, start=1):
-        if len(row) != width and not (width == 1 and not row):
-            raise InputError(_shifted(path, line, len(row), width))
+    line, rows = 0, csv.reader(io.StringIO(raw.decode(), newline=""), delimiter=delimiter, strict=True)
+    try:
+        with cells_of_any_length():
+            for line, row in enumerate(rows, start=1):
+                if len(row) != width and not (width == 1 and not row):
+                    raise InputError(_shifted(path, line, len(row), width))
+    except csv.Error as error:
+        raise InputError(
+            f"Record {line + 1} of the release {path} has a quote that is not doubled inside a cell in quotes, and "
+            f"programs read it in different ways ({error}). Write the file again."
+        ) from error
 
 
 def _shifted(path: Path, line: int, found: int, width: int) -> str:
@@ -223,32 +280,64 @@ def _arrow(path: Path) -> pl.DataFrame:
             return pl.read_ipc_stream(file)
 
 
-def _arrow_metadata(path: Path) -> dict[str, str]:
-    """What an Arrow file says beside its columns; told only where pyarrow is there to read it."""
-    try:
-        ipc = importlib.import_module("pyarrow.ipc")
-    except ImportError:
-        return {}
-    with open(path, "rb") as file:
-        opened = ipc.open_file(file) if file.read(6) == b"ARROW1" and not file.seek(0) else None
-        metadata = (opened.schema.metadata if opened is not None else None) or {}
-    return {key.decode(errors="replace"): value.decode(errors="replace") for key, value in metadata.items()}
-
-
-def _foreign(metadata: Mapping[str, str]) -> dict[str, str]:
-    return {key: value for key, value in metadata.items() if key not in HARMLESS}
+def _columns(path: Path, suffix: str, frame: pl.DataFrame, metadata: Mapping[str, str]) -> Written:
+    """A Parquet or Arrow file; the categories of an Enum are in its type, those of a dictionary need pyarrow."""
+    check_names(frame.columns)
+    categories = beside.categories(path, suffix)
+    if categories is None and pl.Categorical not in frame.dtypes:
+        categories = {}
+    return Written(frame, metadata, categories=categories)
 
 
 def _labelled(path: Path, suffix: str) -> Written:
     """SPSS, Stata and SAS files: codes that are declared missing stay values, letters for missing values do not."""
     reader = getattr(importlib.import_module("pyreadstat"), LABELLED[suffix])
     options = {"user_missing": True} if suffix in (".sav", ".zsav") else {}
-    frame, meta = reader(str(path), output_format="polars", **options)
-    told = {"file label": meta.file_label or "", "notes": "; ".join(meta.notes or ())}
+    try:
+        frame, meta = reader(str(path), output_format="polars", **options)
+    except Exception as error:  # the library has kinds of its own, and passes on the decoder's
+        first = str(error).strip()[:200].splitlines()
+        raise InputError(f"The release {path} cannot be read: {''.join(first[:1]) or type(error).__name__}.") from error
+    check_names(frame.columns)
+    labels = {name: dict(labels) for name, labels in meta.variable_value_labels.items()}
     return Written(
         frame,
-        {key: value for key, value in told.items() if value},
-        {name: dict(labels) for name, labels in meta.variable_value_labels.items()},
+        _beside_labels(meta) | beside.labelled_metadata(path, suffix),
+        labels,
+        letters=_letters(path, reader, frame, labels) if suffix == ".dta" else {},
+        text=_with_blanks(path, frame) if suffix == ".dta" else None,
+        missing=tuple(meta.missing_ranges),
         blanks=True,
         tolerance=1e-12 if suffix in (".por", ".xpt") else 0.0,
     )
+
+
+def _with_blanks(path: Path, frame: pl.DataFrame) -> pl.DataFrame | None:
+    """The texts of a Stata file with the blanks at their end, which pyreadstat drops; None without pandas."""
+    names = [name for name in frame.columns if frame[name].dtype == pl.String]
+    try:
+        found = importlib.import_module("pandas").read_stata(path, columns=names, convert_categoricals=False)
+        return pl.DataFrame([pl.Series(name, found[name].tolist(), dtype=pl.String) for name in names])
+    except Exception:  # pandas is missing, or does not know this version of the format
+        return None
+
+
+def _beside_labels(meta: Any) -> dict[str, str]:
+    """What the library tells of a labelled file beside its columns; Stata keeps label sets of columns that are gone."""
+    used = set(meta.variable_to_label.values())
+    told = {"file label": meta.file_label, "notes": "; ".join(meta.notes or ())}
+    told |= {"sets of multiple responses": ", ".join(getattr(meta, "mr_sets", None) or ())}
+    told |= {f"value labels {name} of no column": "labels" for name in meta.value_labels if name not in used}
+    return {key: value for key, value in told.items() if value}
+
+
+def _letters(
+    path: Path, reader: Any, frame: pl.DataFrame, labels: Mapping[str, Mapping[Any, str]]
+) -> dict[str, frozenset[str]]:
+    """The letters (.a) that the records of a Stata file have in columns that label some: the frame has them missing."""
+    numeric = [name for name in labels if frame[name].dtype.is_numeric()]
+    names = [name for name in numeric if any(isinstance(value, str) for value in labels[name])]
+    if not names:
+        return {}
+    cells, _ = reader(str(path), output_format="dict", user_missing=True, usecols=names)
+    return {name: frozenset(value for value in set(cells[name]) if isinstance(value, str)) for name in names}

@@ -39,11 +39,23 @@ def known_k(case: Case) -> Finding:
         if unassigned
         else f"over everything that an intruder may know k is {figure.k:,}, not {needed:,}: {found(case, figure)}"
     )
+    outside = _in_no_set(case)
+    if outside:
+        have = "quasi-identifier is" if len(outside) == 1 else "quasi-identifiers are"
+        text += f". {len(outside)} {have} in no set or column group: {', '.join(outside[:MOST_NAMED])}"
     todo = ROLES
     if not unassigned:
         accept = ", or accept it with --accept-k N" if broken else ""  # a policy's k cannot be accepted away
-        todo = f"protect all columns together, or take a larger k{accept}"
+        first = "add them to a set (--set)" if outside else "protect all columns together"
+        todo = f"{first}, or take a larger k{accept}"
     return case.judged("known-k", True, text, figure.k, needed, todo, promised=broken)
+
+
+def _in_no_set(case: Case) -> list[str]:
+    """The protected columns for which k is promised in no column group: they are known all the same."""
+    groups = case.asked.column_groups
+    named = {name for group in groups for name in group}
+    return [name for name in case.quasi if name not in named] if groups else []
 
 
 def _unpromised(case: Case, figure: Figure) -> Finding:

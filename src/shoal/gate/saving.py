@@ -76,7 +76,7 @@ def save_checked(original: Table, table: Any, asked: Asked, target: Path, saving
         found.append(examine(case))
         stop_if_blocked(found[0], saving.policy)
 
-    write_file(after, target, source, protected=asked.changed, check=gate)
+    write_file(after, target, source, protected=(*asked.changed, *asked.within), check=gate)
     if saving.policy is not None or saving.previous is not None:
         for finding in found[0].warnings:
             warnings.warn(f"{finding.check}: {finding.finding}; {finding.todo}", ShoalWarning, stacklevel=3)

@@ -1,15 +1,17 @@
-"""What a file tells of how it was made: numbers of rows and groups, metadata, formulas, codes."""
+"""What a file discloses beside its values: numbers of rows and groups, metadata, labels of absent values, formulas."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from shoal.gate.case import Case
-from shoal.gate.cells import comparable, is_number, numbers
-from shoal.gate.findings import Finding
+from shoal.gate.cells import TEXT, comparable, is_number, numbers
+from shoal.gate.findings import Finding, counted
 
 INDEX = re.compile(r"__index_level_\d+__|unnamed: ?\d+|index|level_\d+|row[ _.]?(names?|id|nr|no|number|index)", re.I)
 FORMULA = r"^[=@\t\r]|^[+-]"
@@ -17,8 +19,8 @@ SIGNED = r"^[+-]\s*[0-9.,\s]*([eE][+-]?[0-9]+)?\s*%?$"  # a number with a sign, 
 
 
 def traces(case: Case) -> Finding:
-    """Row numbers, group numbers, an index, or metadata beside the values."""
-    told = [f"the file's metadata has {key!r}" for key in case.written.metadata]
+    """Row numbers, group numbers, an index, metadata, or labels and categories of values that no record has."""
+    told = [f"the file's metadata has {key!r}" for key in case.written.metadata] + _left_over(case)
     for name in (name for name in case.after.columns if name not in case.quasi):
         column = case.after[name]
         if _numbers_rows(column):
@@ -29,8 +31,54 @@ def traces(case: Case) -> Finding:
             told.append(f"{name!r} is named like an index")
     return case.judged(
         "traces", bool(told), "; ".join(told) or "no number of a row or a group, and no metadata", len(told), 0,
-        "drop these columns and write the file without an index and without metadata",
+        "drop these columns; write the file without an index, without metadata and without labels of absent values",
     )  # fmt: skip
+
+
+def _left_over(case: Case) -> list[str]:
+    """What the file declares about values that no record has: they may be values of the original."""
+    written, told = case.written, []
+    for name, labels in written.labels.items():
+        absent = _absent(case.after[name], labels, written.letters.get(name, frozenset()))
+        if absent:
+            told.append(f"{name!r} has {counted(absent, 'value label')} of values that no record has")
+    for column in (leaf for whole in case.after.get_columns() for leaf in _leaves(whole)):
+        absent = _absent(column, {*_enum(column), *(written.categories or {}).get(column.name, ())})
+        if absent:
+            told.append(f"{column.name!r} declares categories that no record has ({absent:,})")
+    if written.categories is None:
+        told.append("the categories of the columns cannot be read without pyarrow (pip install pyarrow)")
+    declaring = [name for name in written.missing if name in case.quasi]
+    return told + [f"the protected column {name!r} has codes that are declared missing" for name in declaring]
+
+
+def _absent(column: pl.Series, declared: Collection[Any], letters: frozenset[str] = frozenset()) -> int:
+    """How many of the declared values no record has."""
+    if not declared:
+        return 0
+    values = column.cast(pl.String) if column.dtype in TEXT else column
+    held = {_bare(value) for value in values.unique().to_list()} | letters
+    return sum(_bare(value) not in held for value in declared if value is not None)
+
+
+def _leaves(column: pl.Series) -> list[pl.Series]:
+    """A column, or the columns inside a nested one."""
+    dtype = column.dtype
+    if isinstance(dtype, pl.List | pl.Array):
+        return _leaves(column.explode())
+    if isinstance(dtype, pl.Struct):
+        inside = [column.struct.field(field.name).alias(f"{column.name}.{field.name}") for field in dtype.fields]
+        return [leaf for part in inside for leaf in _leaves(part)]
+    return [column]
+
+
+def _enum(column: pl.Series) -> list[str]:
+    return column.dtype.categories.to_list() if isinstance(column.dtype, pl.Enum) else []
+
+
+def _bare(value: Any) -> Any:
+    """A value to be compared: SPSS pads text with blanks at its end."""
+    return value.rstrip() if isinstance(value, str) else value
 
 
 def _numbers_rows(column: pl.Series) -> bool:

@@ -9,6 +9,7 @@ that determines the value; least squares on all numbers, trimmed where some reco
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -614,12 +615,20 @@ def _cross_fitted(x: Floats, y: Floats, limit: int, *, trimmed: bool = False) ->
 def _coefficients(x: Floats, y: Floats, trimmed: bool) -> Floats:
     """The intercept and the factors of least squares; trimmed: refitted to the half with the smallest residuals."""
     design = np.column_stack([np.ones(len(x)), x])
-    factors = np.linalg.lstsq(design, y, rcond=None)[0]
+    factors = _least_squares(design, y)
     for _ in range(TRIMS if trimmed else 0):
         residuals = np.abs(y[:, 0] - (design @ factors)[:, 0])
         kept = np.flatnonzero(residuals <= np.median(residuals))[:QUICK]
-        factors = np.linalg.lstsq(design[kept], y[kept], rcond=None)[0]
-    return np.asarray(factors)
+        factors = _least_squares(design[kept], y[kept])
+    return factors
+
+
+def _least_squares(design: Floats, y: Floats) -> Floats:
+    """The factors; zeros where values are so large that no factors can be computed, and so predict nothing."""
+    if np.isfinite(design).all() and np.isfinite(y).all():  # LAPACK prints to the terminal where they are not
+        with contextlib.suppress(np.linalg.LinAlgError):
+            return np.asarray(np.linalg.lstsq(design, y, rcond=None)[0])
+    return np.zeros((design.shape[1], y.shape[1]))
 
 
 def _pursued(x: Floats, y: Floats, limit: int) -> Ints:

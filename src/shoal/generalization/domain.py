@@ -167,8 +167,12 @@ def _granular_edges(name: str, found: Sequence[float], granularity: float | Sequ
                 f"({found[0]:g} to {found[-1]:g})"
             )
     else:
+        if not all(math.isfinite(end / step) for end in (found[0], found[-1])):
+            raise UsageError(f"the granularity {step:g} is too small for {name!r}: take a wider step")
         low = math.floor(found[0] / step) * step
         high = math.floor(found[-1] / step) * step + step
+    if not math.isfinite((high - low) / step):
+        raise UsageError(f"the granularity {step:g} is too small for {name!r}: take a wider step")
     intervals = math.ceil((high - low) / step - 1e-9)
     _check_size(name, intervals)
     edges = [low + i * step for i in range(intervals + 1)]

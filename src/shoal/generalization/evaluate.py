@@ -211,10 +211,25 @@ def without_empty(problem: Problem) -> tuple[Problem, Callable[[Ints], Ints]]:
     return replace(problem, codes=codes, sizes=sizes, positions=positions, rows=rows), whole
 
 
+def value_losses(problem: Problem, labels: Ints) -> Floats:
+    """What a row loses by each of its values, attribute by value: the width of the value's group."""
+    losses = np.zeros_like(problem.positions)
+    for j, size in enumerate(problem.sizes):
+        own, place = labels[j, :size], problem.positions[j, :size]
+        if problem.free[j]:
+            step = place[1] - place[0] if size > 1 else 0.0
+            losses[j, :size] = (np.bincount(own)[own] - 1) * step
+        else:
+            first = np.flatnonzero(np.concatenate([[True], own[1:] != own[:-1]]))
+            last = np.append(first[1:], size) - 1
+            losses[j, :size] = np.repeat(place[last] - place[first], last - first + 1)
+    return losses
+
+
 def _scaled_positions(positions: Sequence[Floats], weights: Sequence[float] | None) -> Floats:
     """Positions from 0 to the attribute's weight, weights summing to 1."""
     share = np.full(len(positions), 1.0) if weights is None else np.asarray(weights, dtype=np.float64)
-    if share.size != len(positions) or not np.all(share >= 0) or not share.sum() > 0:
+    if share.size != len(positions) or not np.all(share >= 0) or not 0 < share.sum() < np.inf:
         raise UsageError("weights must be numbers of 0 or more, one an attribute, not all 0")
     share = share / share.sum()
     scaled = np.zeros((len(positions), max(p.size for p in positions)))

@@ -23,7 +23,10 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """One generalization with its figures; rows in classes below k (or breaking l or t) are suppressed."""
+    """One generalization with its figures; rows in classes below k (or breaking l or t) are suppressed.
+
+    completed: the smallest other class is suppressed too, since fewer than k rows would not hide among each other.
+    """
 
     labels: Ints
     k: int
@@ -33,6 +36,7 @@ class Point:
     achievement: float
     deviation: float
     suppressed: int
+    completed: bool = False
 
     def figures(self) -> dict[str, Any]:
         """The figures by their names in the command line's answer."""

@@ -7,6 +7,7 @@ contains it; a name never seen before is an error, and so is a number outside ev
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping as Dict
 from collections.abc import Sequence
@@ -114,26 +115,76 @@ def read_mapping(given: str | os.PathLike[str] | Dict[str, Any]) -> Mapping:
         found = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"the mapping {str(path)!r} cannot be read: {error.strerror}") from error
+    except RecursionError:
+        raise InputError(f"the mapping {str(path)!r} is damaged: it is nested too deeply") from None
     except ValueError as error:
-        raise InputError(f"the mapping {str(path)!r} is no valid JSON: {error}") from error
+        raise InputError(f"the mapping {str(path)!r} is not valid JSON: {error}") from error
     return _mapping(found, f"the mapping {str(path)!r}")
 
 
 def _mapping(found: Any, name: str) -> Mapping:
     if not isinstance(found, Dict) or found.get("format") != FORMAT:
-        raise InputError(f"{name} is none that shoal generalize --mapping wrote: its 'format' must be {FORMAT!r}")
+        raise InputError(f"{name} was not written by shoal generalize --mapping: its 'format' must be {FORMAT!r}")
     try:
-        columns = tuple(
-            ColumnMapping(
-                str(c["name"]),
-                bool(c["numeric"]),
-                tuple(Group(**{**g, "values": tuple(g.get("values", ()))}) for g in c["groups"]),
-            )
-            for c in found["columns"]
-        )
-        return Mapping(int(found["k"]), columns)
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{name} is damaged: {error}") from error
+        columns = tuple(_read_column(column) for column in found["columns"])
+        names = [column.name for column in columns]
+        _require(bool(names), "it has no columns")
+        _require(len(set(names)) == len(names), "a column is in it twice")
+        _require(_is_whole(found["k"]) and found["k"] >= 1, f"its k is {found['k']!r}, not a whole number from 1 on")
+        return Mapping(found["k"], columns)
+    except KeyError as error:
+        raise InputError(f"{name} is damaged: {error} is missing") from None
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} is damaged: {error}") from None
+
+
+def _read_column(given: Any) -> ColumnMapping:
+    _require(isinstance(given, Dict), f"{given!r} does not describe a column")
+    name, numeric = given["name"], given["numeric"]
+    _require(isinstance(name, str) and bool(name), f"{name!r} is not the name of a column")
+    _require(isinstance(numeric, bool), f"'numeric' of the column {name!r} is {numeric!r}, not true or false")
+    groups = tuple(_read_group(group, name, numeric) for group in given["groups"])
+    _require(bool(groups), f"the column {name!r} has no groups")
+    labels = [group.label for group in groups]
+    _require(len(set(labels)) == len(labels), f"the column {name!r} has two groups with one label")
+    held = [value for group in groups for value in group.values]
+    _require(len(set(held)) == len(held), f"the column {name!r} has a value in two groups")
+    return ColumnMapping(name, numeric, groups)
+
+
+def _read_group(given: Any, column: str, numeric: bool) -> Group:
+    _require(isinstance(given, Dict), f"the column {column!r} has a group that is {given!r}")
+    what = f"a group of the column {column!r}"
+    known = {"label", "values", "low", "high", "closed", "missing"}
+    _require(set(given) <= known, f"{what} has the key {next(iter(set(given) - known), '')!r}, which is unknown")
+    label, values = given["label"], given.get("values", [])
+    low, high = given.get("low"), given.get("high")
+    _require(isinstance(label, str) and bool(label), f"{what} has the label {label!r}, not a text")
+    _require(isinstance(values, list | tuple), f"{what} has the values {values!r}, not a list")
+    _require(all(isinstance(value, str) for value in values), f"{what} has a value that is not a text")
+    _require((low is None) == (high is None), f"{what} has one bound, not two")
+    for bound in (low, high):
+        _require(bound is None or _is_number(bound), f"{what} has the bound {bound!r}, not a number")
+    _require(low is None or low <= high, f"{what} ends at {high!r}, before it begins at {low!r}")
+    for key in ("closed", "missing"):
+        _require(isinstance(given.get(key, True), bool), f"{what} has {key} = {given.get(key)!r}, not true or false")
+    holds_nothing = low is None and not values and not given.get("missing", False)
+    _require(not holds_nothing, f"{what}, {label!r}, stands for nothing")
+    _require(not numeric or not values, f"{what} has names, and the column holds numbers")
+    return Group(**{**given, "values": tuple(values)})
+
+
+def _require(holds: bool, problem: str) -> None:
+    if not holds:
+        raise ValueError(problem)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _column(domain: Domain, labels: NDArray[np.int64]) -> ColumnMapping:

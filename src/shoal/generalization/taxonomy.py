@@ -55,14 +55,20 @@ def _from_file(path: Path, column: str) -> Any:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise InputError(f"the taxonomy of {column!r} cannot be read from {str(path)!r}: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise InputError(f"the taxonomy {str(path)!r} is not text in UTF-8: save it as UTF-8") from None
     try:
         if path.suffix.lower() == ".json":
             return json.loads(text)
         if path.suffix.lower() == ".toml":
             return tomllib.loads(text)
-    except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"the taxonomy {str(path)!r} is no valid {path.suffix[1:].upper()}: {error}") from error
-    return _from_rows(text, str(path))
+    except (ValueError, RecursionError) as error:
+        problem = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        raise InputError(f"the taxonomy {str(path)!r} is not valid {path.suffix[1:].upper()}: {problem}") from None
+    try:
+        return _from_rows(text, str(path))
+    except csv.Error as error:
+        raise InputError(f"the taxonomy {str(path)!r} is not valid CSV: {error}") from None
 
 
 def _from_rows(text: str, where: str) -> dict[str, Any]:
@@ -87,7 +93,10 @@ def _from_rows(text: str, where: str) -> dict[str, Any]:
 
 def _from_nested(tree: Any, where: str) -> Taxonomy:
     nodes: list[tuple[str, Leaves]] = []
-    leaves = tuple(_walk(tree, nodes, where))
+    try:
+        leaves = tuple(_walk(tree, nodes, where))
+    except RecursionError:
+        raise InputError(f"{where} is nested too deeply: a taxonomy has a few levels") from None
     if not leaves:
         raise InputError(f"{where} has no leaves")
     seen: set[str] = set()

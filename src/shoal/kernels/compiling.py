@@ -9,20 +9,23 @@ method must give the same labels, and reordered sums would change ties.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import os
+import pickle
 import pkgutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
-from numba.core import event
+from numba.core import caching, event
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -37,19 +40,69 @@ def kernel(signature: str | list[str], *, parallel: bool = False) -> Callable[[F
     """Compile an entry point for its signature(s) now, or load it from the cache."""
 
     def decorate(function: F) -> F:
-        before = numba.config.CACHE_DIR
-        numba.config.CACHE_DIR = str(cache_folder())  # only while the cache is looked up: other packages keep theirs
         started = time.process_time()
         inside = _account.seconds
-        try:
-            compiled: F = numba.njit(signature, cache=True, parallel=parallel, **FLAGS)(function)
-        finally:
-            numba.config.CACHE_DIR = before
+        with _own_cache():
+            try:
+                compiled: F = numba.njit(signature, cache=True, parallel=parallel, **FLAGS)(function)
+            except RuntimeError:  # no folder for a cache can be written: every process compiles for itself
+                compiled = numba.njit(signature, parallel=parallel, **FLAGS)(function)
         # Loading from the cache is no search either; it is booked with the compilation.
         _account.seconds = inside + (time.process_time() - started)
         return compiled
 
     return decorate
+
+
+@contextmanager
+def _own_cache() -> Iterator[None]:
+    """Shoal's cache folder and cache files, only while a kernel is looked up: other packages keep theirs."""
+    before = numba.config.CACHE_DIR, caching.IndexDataCacheFile
+    numba.config.CACHE_DIR, caching.IndexDataCacheFile = str(cache_folder()), CheckedCacheFile
+    try:
+        yield
+    finally:
+        numba.config.CACHE_DIR, caching.IndexDataCacheFile = before
+
+
+class CheckedCacheFile(caching.IndexDataCacheFile):  # type: ignore[misc]
+    """A cache file with a checksum: what is damaged counts as missing, so the kernel is compiled and saved again.
+
+    Numba trusts its files. Damaged machine code would end the process with a segmentation fault.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        with contextlib.suppress(OSError):  # a full disk: the kernel is compiled, only not kept
+            super().save(key, data)
+
+    def _load_index(self) -> Any:
+        try:
+            version, stamp, overloads = self._checked(self._index_path)
+        except OSError:
+            return {}
+        return overloads if (version, stamp) == (self._version, self._source_stamp) else {}
+
+    def _save_index(self, overloads: Any) -> None:
+        self._save(self._index_path, (self._version, self._source_stamp, overloads))
+
+    def _load_data(self, name: str) -> Any:
+        return self._checked(self._data_path(name))
+
+    def _save_data(self, name: str, data: Any) -> None:
+        self._save(self._data_path(name), data)
+
+    def _checked(self, path: str) -> Any:
+        """What a file holds; an OSError, which Numba takes for a missing file, if it is not what was saved."""
+        content = Path(path).read_bytes()
+        checksum, packed = content[:32], content[32:]
+        if hashlib.sha256(packed).digest() != checksum:
+            raise OSError(f"{path} is damaged")
+        return pickle.loads(packed)
+
+    def _save(self, path: str, data: Any) -> None:
+        packed = self._dump(data)
+        with self._open_for_write(path) as file:
+            file.write(hashlib.sha256(packed).digest() + packed)
 
 
 def inner(function: F) -> F:

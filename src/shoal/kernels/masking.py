@@ -1,6 +1,6 @@
 """Compiled parts that both masking methods share: the tau test, the influential metric, nearest partners.
 
-Spec/4. A record's influential values are a column of `ordinal` (floats, NaN where missing) and a column of
+A record's influential values are a column of `ordinal` (floats, NaN where missing) and a column of
 `nominal` (codes, -1 where missing). `same` and `other` hold, for each nominal attribute, its weight times
 the squared chi of equal and of different categories.
 """

@@ -1,6 +1,6 @@
 """Minimum-cost flow for swaps: shortest augmenting paths on a network of movers and districts.
 
-Spec/4; the method is that of successive shortest paths with potentials (Edmonds and Karp 1972, Tomizawa 1971).
+The method is that of successive shortest paths with potentials (Edmonds and Karp 1972, Tomizawa 1971).
 A mover (a vital record that may move) stands at home for nothing or in another district at the cost of its
 partner there. Partners are not nodes: a free partner is an arc from a mover to a district, a taken one an arc
 to the mover that holds it. Nodes are the movers, then the districts, then the sink, which every district

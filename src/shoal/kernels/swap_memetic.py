@@ -1,4 +1,4 @@
-"""The memetic algorithm for swaps, generation by generation (spec/4; the operators are those of the paper).
+"""The memetic algorithm for swaps, generation by generation (Chertov and Tavrov 2017).
 
 An individual is a list of swaps: rows_v[i, j] is a vital record, rows_u[i, j] its partner, rows_c[i, j] their
 metric; the paper's first and third columns are their districts. No operator uses a record twice, swaps within

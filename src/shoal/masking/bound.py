@@ -1,4 +1,4 @@
-"""A lower bound of every masked solution's distortion, and better targets on the way (spec/4): Lagrangian bounds.
+"""A lower bound of every masked solution's distortion by Lagrangian relaxation, and better targets on the way.
 
 The tau test's last stage passes a height x of the outlying districts only if its median and quartiles lie far
 enough apart. So for every height, number of districts thrown out before, lower quartile a and median c there is a
@@ -54,11 +54,11 @@ class Case:
 def masked_bound(search: Search, steps: int = 20_000, progress: Progress = silent) -> float:
     """The least distortion that any masked solution can have, as far as `steps` subgradient steps can tell."""
     if search.best is None or not _sharp(search):
-        return _plain_bound(search)
+        return plain_bound(search)
     places = Places.of(search.network, search.best)
     cases = list(islice(_cases(search), MOST + 1))
     if len(cases) > MOST:
-        return _plain_bound(search)
+        return plain_bound(search)
     budget, prices = steps, places.start
     starts: dict[tuple[bytes, bytes], Flow | None] = {}
     patience = PATIENCE
@@ -98,7 +98,7 @@ def _sharp(search: Search) -> bool:
     return upper and movers and small and task.signal.kind == "quantity" and task.unmasked_allowed == 0
 
 
-def _plain_bound(search: Search) -> float:
+def plain_bound(search: Search) -> float:
     """The cost of bringing the outlying districts to what the compatibility threshold asks of each, and no more."""
     low, high = compatible_bounds(search.task)
     flow = search.network.solve(low, high)

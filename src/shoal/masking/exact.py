@@ -1,4 +1,4 @@
-"""Masking by minimum-cost flow: the least distortion of a masked signal, and how far that is proven (spec/4)."""
+"""Masking by minimum-cost flow: the least distortion of a masked signal, and how far that is proven."""
 
 from __future__ import annotations
 

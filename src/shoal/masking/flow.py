@@ -1,4 +1,4 @@
-"""The swaps of least distortion for given numbers of vital records in the districts: a minimum-cost flow (spec/4).
+"""The swaps of least distortion for given numbers of vital records in the districts: a minimum-cost flow.
 
 The network holds each mover's nearest partners only. Potentials tell whether a partner that was left out could
 help; if so the lists grow and the flow is solved again, so the answer is the optimum over all pairs of records.

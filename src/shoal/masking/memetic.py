@@ -1,4 +1,4 @@
-"""The memetic algorithm of the paper (spec/4): swaps evolve, and the feasible ones of several runs are kept.
+"""The memetic algorithm of Chertov and Tavrov 2017: swaps evolve, the feasible ones of several runs are kept.
 
 As published: random swaps, local search to the most similar record, tournaments, one-point recombination, swap
 and resetting mutation that rises tenfold when the population gets uniform, the fittest of parents and offspring

@@ -1,6 +1,6 @@
-"""The modified Thompson tau technique: which values of a signal betray the group (spec/4, ASME PTC 19.1).
+"""The modified Thompson tau technique (ASME PTC 19.1): which values of a signal betray the group.
 
-Quartiles are Hazen's: with them all published outlier sets come out; with other definitions they do not (spec/5).
+Quartiles are Hazen's: with them all published outlier sets come out; with other definitions they do not.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Restrictions on the outlying districts and how well a modified signal keeps them (spec/4).
+"""Restrictions on the outlying districts and how well a modified signal keeps them (Chertov and Tavrov 2017).
 
 A restriction is 1 at or beyond a threshold on the ordinary side, 0 at the original value, and falls in
 between: Z-shaped (the paper's ZMF), linear or in one step. Thresholds come from the ordinary districts.
@@ -75,5 +75,5 @@ class Restrictions:
         return np.sqrt(value) if self.root else value
 
     def compatibility(self, values: Floats) -> float:
-        """The product of the restrictions' values; with `root` its square root, as the paper printed (spec/5)."""
+        """The product of the restrictions' values; with `root` its square root, as the paper printed."""
         return float(np.prod([float(self.alone(int(d), values[d])) for d in self.outlying]))

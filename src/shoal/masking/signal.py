@@ -1,4 +1,4 @@
-"""Goal signals: how a group is spread over the districts (spec/4).
+"""Goal signals: how a group is spread over the districts (Chertov and Tavrov 2017).
 
 quantity: vital records of a district; concentration: their share of its records; difference: that share
 minus the share of a second group. Swaps keep the districts' sizes, so all three grow with the count.
@@ -35,6 +35,11 @@ class Signal:
     def of(self, counts: Ints) -> Floats:
         """The signal that these counts would give."""
         return np.asarray((counts - self.offset) / self.scale, dtype=np.float64)
+
+    def renumbered(self, number: Ints) -> Signal:
+        """The same signal with district d called number[d]."""
+        back = np.argsort(number)
+        return Signal(self.kind, self.counts[back], self.offset[back], self.scale[back])
 
 
 def goal_signal(

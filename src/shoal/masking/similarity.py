@@ -1,4 +1,4 @@
-"""The influential metric: how much a swap distorts (spec/4), and each mover's nearest partners.
+"""The influential metric: how much a swap distorts (Chertov and Tavrov 2017), and each mover's nearest partners.
 
     InfM(a, b) = sum over ordinal attributes of w ((a - b) / (a + b))^2
                + sum over categorical attributes of g chi^2,  chi = chi1 if equal, else chi2

@@ -1,4 +1,4 @@
-"""The search over target signals: the cheapest one that is masked, with the tau test as a hard condition (spec/4).
+"""The search over target signals: the cheapest one that is masked, with the tau test as a hard condition.
 
 For fixed counts the least distortion is a flow; here the counts are sought. The test's verdict hangs on three
 order statistics, so targets come as profiles: so many districts at least at the upper quartile's level, so many

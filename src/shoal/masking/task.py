@@ -1,7 +1,8 @@
-"""The task of providing group anonymity: what is to be masked, on what conditions, and what a solution is (spec/4)."""
+"""The task of providing group anonymity (Chertov and Tavrov 2017): what is masked, and what a solution is."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -53,6 +54,11 @@ class Task:
         return self.restrictions.outlying
 
     @property
+    def upper(self) -> Flags:
+        """Which of the outlying districts are so from above."""
+        return np.asarray(self.restrictions.threshold < self.restrictions.original)
+
+    @property
     def districts(self) -> int:
         return int(self.signal.counts.size)
 
@@ -101,6 +107,19 @@ class Task:
             self, district=self.district[rows], vital=self.vital[rows], partner=self.partner[rows], influential=moved
         )
 
+    def renumbered(self, number: Ints) -> Task:
+        """The same task with district d called number[d]: no choice may depend on how the districts are numbered."""
+        where = number[self.outlying]
+        order = np.argsort(where)
+        restrictions = replace(
+            self.restrictions,
+            outlying=where[order],
+            threshold=self.restrictions.threshold[order],
+            original=self.restrictions.original[order],
+        )
+        signal = self.signal.renumbered(number)
+        return replace(self, district=number[self.district], signal=signal, restrictions=restrictions)
+
     def judge(self, counts: Ints, metric: float) -> Verdict:
         """Compatibility, outliers and feasibility of a modified signal reached at a total metric."""
         values = self.signal.of(counts)
@@ -146,6 +165,7 @@ class Solution:
     metric: float
     verdict: Verdict
     facts: dict[str, float] = field(default_factory=dict)
+    decoys: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     @property
     def feasible(self) -> bool:
@@ -158,7 +178,7 @@ class Answer:
 
     candidates: how many were judged. fittest: the best by fitness, feasible or not (memetic). bound: no masked
     solution has less distortion (flow). traces: best, mean and deviation of the fitness by generation, a run each.
-    stopped: it was not done to its end.
+    stopped: it was not done to its end. beyond: all solutions that were found, feasible or not (hiding).
     """
 
     solutions: list[Solution]
@@ -167,6 +187,7 @@ class Answer:
     bound: float | None = None
     traces: list[Floats] = field(default_factory=list)
     stopped: bool = False
+    beyond: list[Solution] = field(default_factory=list)
 
 
 def masking_task(
@@ -183,8 +204,9 @@ def masking_task(
     rule: str = "largest",
     shape: str = "zmf",
     root: bool = False,
+    labels: Sequence[object] | None = None,
 ) -> Task:
-    """Set up the task: the signal, its outliers (or those given) and a restriction for each."""
+    """Set up the task: the signal, its outliers (or those given) and a restriction for each; labels: for messages."""
     limits = limits or Limits()
     _check_groups(district, vital, second)
     signal = goal_signal(district, vital, kind, second)
@@ -208,9 +230,11 @@ def masking_task(
     original = values[outlying]
     same = np.flatnonzero(threshold == original)
     if same.size:
+        number = int(outlying[same[0]])
+        name = f"district {number} (counted from 0)" if labels is None else f"region {labels[number]!r}"
         raise UsageError(
-            f"district {int(outlying[same[0]])} (counted from 0) has the value {original[same[0]]:g}, which is its "
-            "threshold too: give another threshold, or do not mask it"
+            f"{name} has the value {original[same[0]]:g}, which is its threshold too: give another threshold, or do "
+            "not mask it"
         )
     second_flags = np.zeros(vital.size, dtype=bool) if second is None else second
     restrictions = Restrictions(outlying, np.asarray(threshold, dtype=np.float64), original, shape, root)

@@ -63,7 +63,7 @@ def anneal(
     ]
     store = Checkpoint(checkpoint, values, weights, k, ("anneal", effort, seed), work)
     if resume:
-        chains = store.load()[0]
+        chains = store.load(lambda chains, *_: len(chains) == CHAINS[effort])[0]
     sst = total_squares(values, weights)
     control = Control(threads=threads, progress=progress, total=work, seconds=seconds, unit=100.0 / sst)
     control.done = before_this = float(sum(chain.done for chain in chains))

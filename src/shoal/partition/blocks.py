@@ -118,7 +118,7 @@ def _first(
 
 def _resumed(store: Checkpoint) -> tuple[Chain, int, Indices]:
     """The same from a checkpoint, and how many sweeps were done."""
-    [chain], sweeps, [first], _ = store.load()
+    [chain], sweeps, [first], _ = store.load(lambda chains, _, kept, *__: len(chains) == len(kept) == 1)
     return chain, sweeps, first
 
 

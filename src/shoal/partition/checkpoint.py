@@ -8,28 +8,36 @@ another search refuses it.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
-import os
+import math
 import threading
 import time
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.atomic import atomically
 from shoal.errors import InputError, UsageError, WriteError
-from shoal.partition.chains import STEP, Chain
+from shoal.partition.chains import COLD, HOT, STEP, Chain
 from shoal.partition.recombine import Recombination
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]
+State = tuple[list[Chain], int, list[Indices], list[Recombination]]
 
 SPARED = 5  # times what a write took: so long there is no other for the sake of a recombination
 EVERY = 20.0  # seconds between two writes, at most
-DAMAGED = (OSError, KeyError, TypeError, ValueError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error)
+DAMAGED = (
+    OSError, KeyError, TypeError, ValueError, IndexError, EOFError, MemoryError, RecursionError, NotImplementedError,
+    zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+MOST_SNAPSHOTS = 1_000  # of one chain, many more than a search takes
 WRITES = 30  # in a whole search, at least: a killed one loses a thirtieth of its work and the pieces under way
 
 
@@ -45,6 +53,7 @@ class Checkpoint:
         self._took = 0.0  # seconds, the last write
         self._lock = threading.Lock()
         self._fingerprint = ""
+        self._bounds = Bounds(len(values), k, work)
         if self.path is not None:
             _check_place(self.path)
             digest = hashlib.sha256(repr((values.shape, k, options)).encode())
@@ -99,41 +108,92 @@ class Checkpoint:
         spared = SPARED * self._took if recombining else EVERY
         return stage != self._stage or done >= self._step or time.monotonic() - self._last > min(EVERY, spared)
 
-    def load(self) -> tuple[list[Chain], int, list[Indices], list[Recombination]]:
-        """The chains, the stage's number, the partitions collected before it, and the recombinations after it."""
+    def load(self, fits: Callable[..., bool] = lambda *state: True) -> State:
+        """The chains, the stage's number, the partitions collected before it, and the recombinations after it.
+
+        fits: whether the search could have left them.
+        """
         if self.path is None:
-            raise UsageError("there is nothing to resume: name the file with the checkpoint")
+            raise UsageError("There is nothing to resume: name the file with --checkpoint.")
         try:
             with np.load(self.path, allow_pickle=False) as file:
                 a = {name: file[name] for name in file.files}
-            if str(a.pop("digest")) != _digest(a):
-                raise InputError(f"The checkpoint {self.path} is damaged: start without --resume.")
-            if str(a["fingerprint"]) != self._fingerprint:
+            intact = str(a.pop("digest")) == _digest(a)
+            if intact and str(a["fingerprint"]) != self._fingerprint:
                 raise InputError(
-                    f"{self.path} is the checkpoint of another search: records, weights, k, method, effort and seed "
-                    "must be the same; start without --resume"
+                    f"{self.path} is the checkpoint of another search. Records, weights, k, method, effort and seed "
+                    "must be the same. Start without --resume."
                 )
-            chains = [
-                Chain(
-                    a["labels"][i],
-                    int(a["words"][i]),
-                    int(a["proposals"][i]),
-                    float(a["hot"][i]),
-                    int(a["snapshots"][i]),
-                    int(a["done"][i]),
-                    float(a["loss"][i]),
-                    bool(a["finished"][i]),
-                    a["unsettled"][i],
-                    [labels for labels, owner in zip(a["seen"], a["seen_by"], strict=True) if owner == i],
-                )
-                for i in range(len(a["words"]))
-            ]
-            recombined = [Recombination(**state) for state in json.loads(a["recombined"].tobytes())]
-            return chains, int(a["stage"]), list(a["kept"]), recombined
+            state = _state(a, self._bounds) if intact else None
         except FileNotFoundError:
-            raise InputError(f"there is no checkpoint {self.path}; start without --resume") from None
-        except DAMAGED as error:
-            raise InputError(f"{self.path} is not a checkpoint of Shoal ({error}); start without --resume") from None
+            raise InputError(f"There is no checkpoint {self.path}: start without --resume.") from None
+        except DAMAGED:
+            state = None
+        if state is None or not fits(*state):
+            raise self.damaged()
+        return state
+
+    def damaged(self) -> InputError:
+        """What to raise for a file that no search has left."""
+        return InputError(
+            f"{self.path} is damaged, or it is not a checkpoint of Shoal. Remove it, or start without --resume."
+        )
+
+
+class Bounds(NamedTuple):
+    """What limits the state of a search: its records, the least size of a group, and its proposals."""
+
+    n: int
+    k: int
+    work: int
+
+
+def _state(a: Mapping[str, NDArray[Any]], bounds: Bounds) -> State | None:
+    """The search that the arrays describe; None if they describe none within the bounds."""
+    chains = [
+        Chain(
+            a["labels"][i],
+            int(a["words"][i]),
+            int(a["proposals"][i]),
+            float(a["hot"][i]),
+            int(a["snapshots"][i]),
+            int(a["done"][i]),
+            float(a["loss"][i]),
+            bool(a["finished"][i]),
+            a["unsettled"][i],
+            [labels for labels, owner in zip(a["seen"], a["seen_by"], strict=True) if owner == i],
+        )
+        for i in range(len(a["words"]))
+    ]
+    recombined = [Recombination(**state) for state in json.loads(a["recombined"].tobytes())]
+    kept: list[Indices] = list(a["kept"])
+    stage = int(a["stage"])
+    sound = all(_is_sound(chain, bounds) for chain in chains) and all(_is_partition(labels, bounds) for labels in kept)
+    return (chains, stage, kept, recombined) if sound and 0 <= stage < 2**31 else None
+
+
+def _is_sound(chain: Chain, bounds: Bounds) -> bool:
+    """Whether a search can go on from the chain: kernels trust its labels, and its numbers decide how long it takes."""
+    unsettled = chain.unsettled
+    return (
+        0 <= chain.word < 2**64
+        and 0 <= chain.done <= chain.proposals <= bounds.work
+        and COLD < chain.hot <= HOT
+        and 0 <= chain.snapshots <= MOST_SNAPSHOTS
+        and not math.isnan(chain.loss)
+        and unsettled.dtype == np.float64
+        and bool(((unsettled >= 0) & (unsettled <= 1)).all())
+        and all(_is_partition(labels, bounds) for labels in (chain.labels, *chain.seen))
+    )
+
+
+def _is_partition(labels: NDArray[Any], bounds: Bounds) -> bool:
+    """Whether the labels make groups of k to 2k - 1 records, numbered as the kernels have room for them."""
+    n, k = bounds.n, bounds.k
+    if labels.shape != (n,) or labels.dtype != np.int32 or labels.min() < 0 or labels.max() > max(1, n // k):
+        return False
+    sizes = np.bincount(labels)
+    return bool((sizes[sizes > 0] >= k).all() and (sizes < 2 * k).all())
 
 
 def _digest(arrays: Mapping[str, NDArray[np.generic]]) -> str:
@@ -157,25 +217,26 @@ def _check_place(path: Path) -> None:
 
 
 def _is_checkpoint(path: Path) -> bool:
+    """Whether a file begins as a checkpoint does, damaged or not; an empty file holds nothing to lose."""
     try:
-        with zipfile.ZipFile(path) as packed:
-            return "fingerprint.npy" in packed.namelist()
-    except (OSError, zipfile.BadZipFile):
-        # A damaged checkpoint still begins as one; an empty file holds nothing to lose.
         with open(path, "rb") as file:
-            return file.read(4) in (b"PK\x03\x04", b"")
+            head = file.read(64)
+    except OSError as error:
+        raise UsageError(f"Cannot write the checkpoint {path}: {error.strerror}.") from None
+    return not head or (head.startswith(b"PK\x03\x04") and b"fingerprint.npy" in head)
 
 
 def _write(path: Path, arrays: Mapping[str, NDArray[np.generic]]) -> None:
-    """Write the arrays, all or nothing."""
-    part = path.with_name(path.name + ".part")
+    """Write the arrays, all or nothing; where there is no room, the state from before is kept."""
+    packed = io.BytesIO()  # zipfile would complain about a file that the full disk has closed
+    np.savez(packed, **arrays)  # type: ignore[arg-type]  # compressing takes thirty times as long
     try:
-        with part.open("wb") as out:
-            np.savez(out, **arrays)  # type: ignore[arg-type]  # compressing takes thirty times as long
-            out.flush()
-            os.fsync(out.fileno())
-        part.replace(path)
-    except OSError as error:
-        raise WriteError(f"Cannot write the checkpoint {path}: {error.strerror}.") from error
-    finally:
-        part.unlink(missing_ok=True)
+        with atomically(path) as temporary:
+            temporary.write_bytes(packed.getbuffer())
+    except WriteError as error:
+        kept = (
+            " It still holds the state before that: go on from it with --resume."
+            if path.exists() and path.stat().st_size
+            else ""
+        )
+        raise WriteError(f"{error}{kept}") from error

@@ -36,7 +36,7 @@ from shoal.partition.effort import EFFORTS, proposals
 from shoal.partition.inputs import as_rows, as_weights
 from shoal.partition.mdav import mdav
 from shoal.partition.partition import KPartition, by_first_record, total_squares
-from shoal.partition.recombine import Around, Limits, Recombination, recombine
+from shoal.partition.recombine import Around, Limits, Recombination, is_sound, recombine
 from shoal.partition.set_partition import Pool
 from shoal.partition.space import Space, random_word, survey, without_oversized
 from shoal.partition.windows import in_order, of_file
@@ -155,7 +155,7 @@ class _Run:
     def go(self, first: KPartition, resume: bool) -> None:
         """All stages, from the first or from the checkpoint's."""
         self.admit(first.labels.astype(np.int32))
-        chains, stage, kept, recombined = self.store.load() if resume else ([], 0, [], [])
+        chains, stage, kept, recombined = self.store.load(self.fits) if resume else ([], 0, [], [])
         for labels in kept:
             self.admit(labels, crossed=True)
         earlier = self.parents * self.parent_work + (stage - 1) * CHILDREN * self.child_work if stage else 0
@@ -178,6 +178,10 @@ class _Run:
             if not self.control.stopped:
                 self.recombine(stage, recombined, partial(save, kept=self.population))
             chains, recombined, stage = [], [], stage + 1
+
+    def fits(self, chains: list[Chain], stage: int, *_: Any) -> bool:
+        """Whether a checkpoint has the chains of its stage."""
+        return stage <= self.generations and len(chains) == (CHILDREN if stage else self.parents)
 
     def chain(self, stage: int, c: int, first: KPartition) -> Chain:
         """The c-th chain of a stage: a parent from the start, a child of two of the population later."""
@@ -218,6 +222,9 @@ class _Run:
         inside = [region == r for r in range(int(region.max()) + 1)]
         look_around = stage in self.closing.stages and self.space.k <= self.closing.largest
         limits = self.closing.limits if look_around else self.limits
+        sizes = [int(records.sum()) for records in inside]
+        if begun and (len(begun) != len(sizes) or not all(map(self.is_sound, begun, sizes))):
+            raise self.store.damaged()
         states = begun or [Recombination(self.best[records]) for records in inside]
 
         def after_step(r: int, state: Recombination) -> bool:
@@ -243,6 +250,10 @@ class _Run:
             min(self.losses),
             time.process_time() - clock,
         )
+
+    def is_sound(self, state: Recombination, n: int) -> bool:
+        """Whether a checkpoint's recombination of n records can go on."""
+        return is_sound(state, n, self.space.k)
 
     def around(self, inside: NDArray[np.bool_]) -> Around:
         """Where to look for groups of the records inside a region."""

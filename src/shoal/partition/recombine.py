@@ -93,6 +93,50 @@ def recombine(
     return state
 
 
+def is_sound(state: Recombination, n: int, k: int) -> bool:
+    """Whether a state that was read describes a recombination of n records; the solver and the kernels trust it."""
+    if not all(isinstance(part, list | tuple) for part in (state.groups, state.cuts, state.duals, state.basis or ())):
+        return False
+    try:
+        best, duals = np.asarray(state.best), np.asarray(state.duals)
+        numbers = np.array([part for part in (state.bound, state.width, state.left, state.rounds) if part is not None])
+        basis = [np.asarray(part) for part in state.basis or ()]
+        groups = [np.asarray(rows) for rows in state.groups]
+        cuts = [np.asarray(cut) for cut in state.cuts]
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return (
+        best.shape == (n,)
+        and best.dtype.kind == "i"
+        and _has_sizes(np.unique(best, return_counts=True)[1], k)
+        and all(_are_records(rows, n) and _has_sizes(np.array([rows.size]), k) for rows in groups)
+        and all(_are_records(cut, n) and cut.size in (3, 5) for cut in cuts)
+        and len(basis) in (0, 2)
+        and all(
+            part.dtype.kind == "i" and part.ndim == 1 and part.size > 0 and 0 <= part.min() <= part.max() <= 4
+            for part in basis
+        )
+        and duals.shape in ([(0,)] if state.width is None else []) + [(n + len(cuts),)]
+        and duals.dtype.kind in "if"
+        and numbers.dtype.kind in "if"
+        and bool(np.isfinite(duals).all() and np.isfinite(numbers).all())
+        and isinstance(state.rounds, int)
+        and isinstance(state.left, int | None)
+        and isinstance(state.finished, bool)
+        and (state.width is None or state.width >= 1)
+    )
+
+
+def _are_records(rows: NDArray[Any], n: int) -> bool:
+    """Whether these are different records out of n."""
+    inside = rows.ndim == 1 and rows.size > 0 and rows.dtype.kind == "i" and 0 <= rows.min() <= rows.max() < n
+    return inside and np.unique(rows).size == rows.size
+
+
+def _has_sizes(sizes: Ints, k: int) -> bool:
+    return bool((sizes >= k).all() and (sizes < 2 * k).all())
+
+
 def relax(pool: Pool, state: Recombination, around: Around | None) -> Recombination:
     """The relaxation and its duals. Where it may look around, the pool gets what it lacks, and it the next cuts."""
     best, n = np.asarray(state.best, dtype=np.int64), len(state.best)

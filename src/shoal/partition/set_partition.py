@@ -130,6 +130,8 @@ class Master:
         """Begin at the basis of another relaxation over the same pool, which had the first of the cuts alone."""
         self.cut(cuts)
         columns, rows = basis
+        if len(columns) != self._held or len(rows) > self._n + len(cuts):
+            return  # of another pool: the solver begins anew
         start = highspy.HighsBasis()
         start.col_status = [highspy.HighsBasisStatus(s) for s in columns]
         fresh = [highspy.HighsBasisStatus.kBasic] * (self._n + len(cuts) - len(rows))

@@ -10,9 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
+from shoal.data.frames import wrap
 from shoal.data.kinds import Labels, kind_of, labels_of
+from shoal.data.moments import is_beyond_python, moment_texts
 from shoal.data.table import Table
 from shoal.errors import InputError, ShoalError, UsageError, unknown
 from shoal.evolve.progress import Progress
@@ -176,6 +179,9 @@ def check_within(table: Table, within: Sequence[str]) -> None:
 
 def _labels(table: Table, name: str) -> Labels:
     """Ranks where the column has an order, else the distinct values."""
+    series = wrap(table.frame)[name]
+    if is_beyond_python(series):
+        return labels_of(Table(pl.DataFrame({name: moment_texts(series)})), name, "nominal")
     try:
         kind = kind_of(table, name)
     except ShoalError:  # value-labelled codes and the like: any values make classes

@@ -51,7 +51,8 @@ class ComposedRelease(Release):
         parts = tuple(step.asked() for step in self.steps)
         quasi = tuple(name for name in self.changed if any(name in part.quasi for part in parts))
         swapped = tuple(name for name in self.changed if name not in quasi)
-        return replace(super().asked(), quasi=quasi, swapped=swapped, also=parts)
+        targets = tuple(target for part in parts for target in part.targets)
+        return replace(super().asked(), quasi=quasi, swapped=swapped, targets=targets, also=parts)
 
     @cached_property
     def assessment(self) -> Assessment:

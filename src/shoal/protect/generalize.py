@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
-from shoal.data.columns import Coded, coded, without_missing
+from shoal.data.columns import Coded, without_missing
 from shoal.data.frames import wrap
 from shoal.data.reading import as_table, refuse_roles
 from shoal.data.table import Table
-from shoal.errors import UsageError, check_choice, check_k, unknown
+from shoal.errors import ShoalWarning, UsageError, check_choice, check_k, unknown
 from shoal.evolve.clock import Clock
 from shoal.evolve.progress import Progress, silent
 from shoal.generalization.constraints import Rule, Rules, read_l, rules_of
@@ -26,10 +27,10 @@ from shoal.generalization.mapping import mapping_of, read_mapping
 from shoal.generalization.nsga2 import Settings, nsga2
 from shoal.generalization.search import search
 from shoal.generalization.taxonomy import nested, read_taxonomy
-from shoal.measure.anonymity import classes
-from shoal.measure.diversity import broken_classes
 from shoal.protect.generalized import GeneralizedRelease
 from shoal.protect.recorded import recorded
+from shoal.protect.suppression import Suppression, limited
+from shoal.protect.values import check_countable, check_types, coded_column, has_negative_zero, warn_of_identifiers
 
 METHODS = ("search", "nsga2", "exact")
 MISSING = ("category", "drop", "error")
@@ -68,11 +69,12 @@ def generalize(
 ) -> GeneralizedRelease:
     """Replace the values of the quasi-identifiers by groups of values, so that every class has at least k records.
 
-    sets: lists of quasi-identifiers that must each be k-anonymous (all of them together by default).
+    sets: lists of quasi-identifiers that must each be k-anonymous (all of them together by default). A column in no
+    list is not generalized, and still counts as known to an intruder.
     granularity: a number's step, or (step, low, high). cuts: its cut points. Else numbers are taken as they are.
     order: auto (any values may join), alphabetical, frequency, taxonomy or a list of values, for all or by column.
     taxonomy: by column, a file or nested dictionaries. prefer: the preferred loss and bias.
-    weights: of columns in the loss. suppress: the share of rows that may be starred out.
+    weights: of columns in the loss. suppress: the share of rows that may be starred out: none are, or at least k.
     l, t, distance: what the confidential columns must keep; l may be ("entropy", l) or ("recursive", c, l).
     pick: the number of the front's point to take instead of the best. missing: category, drop or error.
 
@@ -100,8 +102,9 @@ def generalize(
     domains = [_domain(name, codes[name], granularity, cuts, default, taxonomy, columns) for name in columns]
     confidential = _confidential(table, l, t)
     rules = _rules(confidential, l, t, distance)
+    values = [domain.encode(codes[domain.name].values)[codes[domain.name].codes] for domain in domains]
     problem = make_problem(
-        [domain.encode(codes[domain.name].values)[codes[domain.name].codes] for domain in domains],
+        values,
         [domain.positions for domain in domains],
         k,
         free=[domain.free for domain in domains],
@@ -112,9 +115,15 @@ def generalize(
         rules=rules,
         sets=_sets(sets, columns),
     )
+    problem = limited(problem, suppress)
     _check_reachable(problem)
-    front = _searched(problem, method, seed, effort, population, evaluations, progress).picked(pick)
-    return _release(table, domains, codes, problem, front, confidential, sets, method, clock)
+
+    def searched(problem: Problem) -> Front:
+        return _searched(problem, method, seed, effort, population, evaluations, progress)
+
+    suppression = Suppression(problem, values, confidential)
+    front = suppression.picked(suppression.settled(searched(problem), searched), pick)
+    return _release(table, domains, codes, suppression, front, sets, method, clock)
 
 
 def _told(mapping: Any) -> dict[str, Any]:
@@ -135,7 +144,8 @@ def apply_mapping(data: Any, mapping: Any, *, seed: int = 0, progress: Progress 
     for column in given.columns:
         if column.name not in table.columns:
             raise unknown("column", column.name, table.columns)
-        found = coded(table, column.name)
+        check_types(table, [column.name], "generalize")
+        found = coded_column(table, column.name)
         new[column.name] = np.array(column.labels_of(found.values), dtype=object)[found.codes]
     facts = {"n": table.rows, "d": len(new), "k": given.k, "method": "apply"}
     release = GeneralizedRelease(
@@ -160,12 +170,14 @@ def _quasi(table: Table) -> tuple[str, ...]:
     refuse_roles(table, "generalize", ("derived",))
     if len(columns) < 1:
         raise UsageError("at least one quasi-identifier is needed")
+    check_types(table, columns, "generalize")
+    warn_of_identifiers(table, columns)
     return tuple(columns)
 
 
 def _coded(table: Table, name: str) -> Coded:
     """A column's values and codes; numbers that are codes (--nominal) are names."""
-    found = coded(table, name)
+    found = coded_column(table, name)
     if not found.numeric or name not in table.roles.nominal:
         return found
     names = [None if v is None else f"{v:g}" for v in found.values]
@@ -213,7 +225,8 @@ def _confidential(table: Table, asked_l: Any, t: float | None) -> dict[str, Code
         return {}
     if not table.roles.confidential:
         raise UsageError("l and t are about confidential columns: name them with confidential=[...] (--confidential)")
-    return {name: coded(table, name) for name in table.roles.confidential}
+    check_countable(table, table.roles.confidential)
+    return {name: coded_column(table, name) for name in table.roles.confidential}
 
 
 def _rules(confidential: Mapping[str, Coded], asked_l: Any, t: float | None, distance: str) -> Rules:
@@ -240,6 +253,14 @@ def _sets(sets: Sequence[Sequence[str]] | None, columns: Sequence[str]) -> list[
             raise unknown("quasi-identifier", name, columns)
     if not sets or not all(sets):
         raise UsageError("sets must be lists of quasi-identifiers, none of them empty")
+    outside = [name for name in columns if not any(name in chosen for chosen in sets)]
+    if outside:
+        warnings.warn(
+            f"quasi-identifiers in no --set are released as they are: {', '.join(outside)}. They count as known to an "
+            "intruder, so nothing is written unless k holds with them. Add them to a set, or give them another role",
+            ShoalWarning,
+            stacklevel=4,
+        )
     return [[columns.index(name) for name in chosen] for chosen in sets]
 
 
@@ -277,9 +298,8 @@ def _release(
     table: Table,
     domains: Sequence[Domain],
     codes: Mapping[str, Coded],
-    problem: Problem,
+    suppression: Suppression,
     front: Front,
-    confidential: Mapping[str, Coded],
     sets: Sequence[Sequence[str]] | None,
     method: str,
     clock: Clock,
@@ -287,12 +307,14 @@ def _release(
     """The protected table, its figures and its front."""
     point = front.best
     mapping = mapping_of(domains, point.labels, point.k)
-    starred = _starred(problem, point, domains, codes, confidential) if point.suppressed else None
-    new = {}
+    starred = suppression.rows(point)
+    new: dict[str, Any] = {}
     for domain, column in zip(domains, mapping.columns, strict=True):
         found = codes[domain.name]
         plain = len(groups_of(point.labels[domains.index(domain)], domain.size)) == domain.size
         if plain and not domain.edges and not domain.missing and starred is None:
+            if _is_finer(table, domain.name, found):
+                new[domain.name] = np.array(found.values, dtype=np.float64)[found.codes] + 0.0
             continue  # every value is its own group: the column stays as it is
         labels = np.array(column.labels_of(found.values), dtype=object)[found.codes]
         if starred is not None:
@@ -322,10 +344,18 @@ def _release(
         title="Generalization",
         mapping=mapping,
         domains=tuple(domains),
-        rules=dict(zip(confidential, problem.rules.rules, strict=True)),
+        rules=dict(zip(suppression.confidential, suppression.problem.rules.rules, strict=True)),
         sets=tuple(tuple(s) for s in sets) if sets is not None else (),
         starred_beside=tuple(beside),
     )
+
+
+def _is_finer(table: Table, name: str, found: Coded) -> bool:
+    """Whether numbers that are one value for the search differ in the file: -0.0 and 0.0, whole numbers beyond 2^53."""
+    series = wrap(table.frame)[name]
+    if not found.numeric or series.dtype == nw.Object:
+        return False
+    return has_negative_zero(series) or (not series.dtype.is_float() and series.n_unique() > len(found.values))
 
 
 def suppressed_beside(frame: Any, columns: Sequence[str], starred: Any) -> Any:
@@ -351,22 +381,3 @@ def _cuts(domains: Sequence[Domain], point: Point) -> dict[str, list[str]]:
     """The labels of each attribute's groups."""
     groups = {d: groups_of(point.labels[j], d.size) for j, d in enumerate(domains)}
     return {domain.name: group_names(domain, own) for domain, own in groups.items()}
-
-
-def _starred(
-    problem: Problem,
-    point: Point,
-    domains: Sequence[Domain],
-    codes: Mapping[str, Coded],
-    confidential: Mapping[str, Coded],
-) -> Any:
-    """Which rows are suppressed: those of classes below k or that break l or t."""
-    groups = []
-    for j, domain in enumerate(domains):
-        found = codes[domain.name]
-        groups.append(point.labels[j][domain.encode(found.values)][found.codes])
-    label = classes(groups)
-    small = np.bincount(label) < point.k
-    for name, rule in zip(confidential, problem.rules.rules, strict=True):
-        small |= broken_classes(label, confidential[name].codes, rule.l, rule.kind, rule.c, rule.t, rule.distance)
-    return small[label]

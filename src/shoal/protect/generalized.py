@@ -12,7 +12,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.data.columns import coded
 from shoal.data.files import atomically, check_place
 from shoal.data.frames import wrap
 from shoal.errors import PromiseError, UsageError
@@ -24,6 +23,7 @@ from shoal.generalization.mapping import Mapping
 from shoal.measure.anonymity import class_sizes, classes
 from shoal.measure.assessment import Assessment, Figure
 from shoal.measure.diversity import class_counts, diversity_of, t_closeness
+from shoal.protect.values import coded_column
 from shoal.release import Release
 
 
@@ -53,6 +53,12 @@ class GeneralizedRelease(Release):
             raise PromiseError(
                 f"the smallest class of the protected table has {smallest} records, fewer than k = {self.k}; "
                 "nothing is written"
+            )
+        suppressed = int((~self._kept).sum())
+        if 0 < suppressed < self.k:
+            raise PromiseError(
+                f"{suppressed} suppressed records are fewer than k = {self.k}, a small class of their own; nothing is "
+                "written"
             )
         for name, rule in self.rules.items():
             found_l, found_t = self._measured(name, rule)
@@ -116,19 +122,20 @@ class GeneralizedRelease(Release):
         """Write the mapping as JSON, to be applied to new data."""
         if self.mapping is None:
             raise UsageError("this release was made by a mapping; it has no other to write")
-        target = check_place(path, *([self.original.source.path] if self.original.source else []))
+        source, output = self.original.source, None if self.recipe is None else self.recipe.output
+        target = check_place(path, *([source.path] if source else []), *([output.file] if output else []))
         with atomically(target) as temporary:
             self.mapping.save(temporary)
         return target
 
     def label_counts(self, name: str) -> tuple[list[str], list[int]]:
         """The labels of a protected column and how many rows have each."""
-        found = coded(self.protected, name)
+        found = coded_column(self.protected, name)
         return ["missing" if v is None else str(v) for v in found.values], found.counts.tolist()
 
     @cached_property
     def _codes(self) -> dict[str, NDArray[np.int32]]:
-        return {name: coded(self.protected, name).codes for name in self.changed}
+        return {name: coded_column(self.protected, name).codes for name in self.changed}
 
     @cached_property
     def _kept(self) -> NDArray[np.bool_]:
@@ -137,14 +144,14 @@ class GeneralizedRelease(Release):
             return np.ones(self.original.rows, dtype=bool)
         starred = np.ones(self.original.rows, dtype=bool)
         for name in self.changed:
-            found = coded(self.protected, name)
+            found = coded_column(self.protected, name)
             code = found.values.index(SUPPRESSED) if SUPPRESSED in found.values else -1
             starred &= found.codes == code
         return ~starred
 
     def _measured(self, name: str, rule: Rule) -> tuple[float, float]:
         """The worst l and t over the sets of quasi-identifiers."""
-        values = coded(self.protected, name)
+        values = coded_column(self.protected, name)
         reference = class_counts(np.zeros(values.codes.size, dtype=np.int64), values.codes, len(values.values))[0]
         kept = self._kept
         if not kept.any():

@@ -32,6 +32,7 @@ from shoal.measure.convention import CONVENTIONS
 from shoal.partition.partition import KPartition
 from shoal.protect.microaggregation import replaced
 from shoal.protect.recorded import recorded
+from shoal.protect.values import check_types, warn_of_codes, warn_of_identifiers
 from shoal.release import Release
 
 METHODS = ("memetic", "gomm", "d-gomm", "exact", "all", "univariate", "correlated", "uncorrelated")
@@ -97,6 +98,9 @@ def group_attributes(
     table = as_table(data, quasi=quasi)
     columns = table.quasi_columns(to_protect=True, numbers_only=True)
     refuse_roles(table, "group", ("derived", "nominal", "order"))
+    check_types(table, columns, "group")
+    warn_of_identifiers(table, table.roles.quasi)
+    warn_of_codes(table, columns)
     clock = Clock()
     table = table.with_missing(missing, columns)
     k = check_k(k, table.rows)
@@ -133,7 +137,7 @@ def group_attributes(
     protected, smallest = _protected(values, cost, grouping)
     whole = table.whole(columns) if round else ()
     for j in (columns.index(name) for name in whole):
-        protected[:, j] = np.rint(protected[:, j])
+        protected[:, j] = np.rint(protected[:, j]) + 0.0  # -0.2 is rounded to 0.0, not to -0.0
     frame = table.protected({name: protected[:, j] for j, name in enumerate(columns)}, round_columns=whole)
     return GroupedRelease(
         original=table,

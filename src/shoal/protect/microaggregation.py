@@ -46,6 +46,7 @@ from shoal.protect.classes import (
 from shoal.protect.recorded import recorded
 from shoal.protect.replacement import Replacement, replacement
 from shoal.protect.replacement import replaced as replaced
+from shoal.protect.values import check_types, one_zero, warn_of_identifiers
 from shoal.release import Release
 
 Floats = NDArray[np.float64]
@@ -97,7 +98,11 @@ def microaggregate(
     check_choice("aggregate", aggregate, AGGREGATES)
     table, within = as_table(data, quasi=quasi), names_of(within, "within")
     names, derived = protected_names(table, within), tuple(table.roles.derived)
+    check_types(table, (*names, *derived), "microaggregate")
+    check_types(table, within, "microaggregate --within")
+    warn_of_identifiers(table, table.roles.quasi)
     clock = Clock()
+    table = one_zero(table, (*names, *derived, *within))
     table = with_missing(table, (*names, *derived), missing)
     k = check_k(k, table.rows)
     if table.rows < 2 * k:

@@ -13,6 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from shoal.data.reading import as_table
 from shoal.data.table import Table
+from shoal.errors import check_seed
 from shoal.evolve.progress import silent
 from shoal.evolve.trace import Trace
 from shoal.gate.order import new_secret
@@ -44,7 +45,7 @@ def recorded(do: str, **as_plain: Callable[[Any], Any]) -> Callable[[Callable[P,
             table = given["data"] = as_table(given["data"])
             typed = given.get("seed")
             secret = given.pop("secret", None) or (new_secret() if typed is None else None)
-            given["seed"] = 0 if typed is None else int(typed)
+            given["seed"] = 0 if typed is None else check_seed(typed)
             trace = given["progress"] = Trace(given.get("progress", silent))
             asked = _asked(signature, given)
             asked |= {name: as_plain[name](value) for name, value in asked.items() if name in as_plain and value}

@@ -13,7 +13,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.data.frames import wrap
+from shoal.data.frames import used_categories, wrap
 from shoal.data.kinds import Labels
 from shoal.data.mixed import MixedColumns, dated
 from shoal.measure.loss import Loss, information_loss
@@ -51,7 +51,7 @@ def replacement(
         j = columns.measured.index(name)
         dates = columns.kinds[name] == "date"
         if dates or name in made.whole:
-            new[:, j] = np.rint(new[:, j])
+            new[:, j] = np.rint(new[:, j]) + 0.0  # -0.2 is rounded to 0.0, not to -0.0
         loss = information_loss(columns.values[:, j : j + 1], new[:, j : j + 1], weights)
         made.losses[name], made.per_column[name] = loss, {"kind": columns.kinds[name], "loss": loss.information_loss}
         if dates:
@@ -64,8 +64,8 @@ def replacement(
 def replaced(values: Floats, partition: KPartition, aggregate: str, weights: Floats | None) -> Floats:
     """Each record's group's mean or median, in the values' own units; the same bits for all members."""
     if aggregate == "median":
-        return partition.medians(values)[partition.labels]
-    return _without_residue(partition.centroids(values, weights))[partition.labels]
+        return (partition.medians(values) + 0.0)[partition.labels]  # one zero: a group of -0.0 gets 0.0
+    return (_without_residue(partition.centroids(values, weights)) + 0.0)[partition.labels]
 
 
 def _without_residue(centroids: Floats) -> Floats:
@@ -119,12 +119,15 @@ def _pairs(
 def _replace_labels(
     made: Replacement, label: Labels, old: nw.Series[Any], partition: KPartition, weights: Floats | None
 ) -> None:
-    """The group's lower median or mode, taken from a record that has it: the column keeps its type."""
+    """The group's lower median or mode, taken from a record that has it: the column keeps its type.
+
+    Categories that no group has any more are gone from the type.
+    """
     count = len(label.texts)
     pick = lower_medians if label.kind == "ordinal" else modes
     new = pick(partition.labels, label.codes, count, weights)[partition.labels]
     moved = np.abs(new - label.codes)
-    made.series[label.name] = old[label.rows[new]]
+    made.series[label.name] = used_categories(old[label.rows[new]])
     facts: dict[str, Any] = {"kind": label.kind}
     made.per_column[label.name] = facts
     if label.kind == "ordinal":

@@ -10,6 +10,7 @@ import numpy as np
 from shoal.generalization.labels import SUPPRESSED
 from shoal.report import charts
 from shoal.report.page import Block, Charts, Grid, Text
+from shoal.report.swaps import swap_headline
 
 if TYPE_CHECKING:
     from shoal.release import Release
@@ -231,9 +232,8 @@ def _masking(release: Any, least: int | None) -> list[Block]:
     if least is not None:
         return [
             Text(
-                "Pairs of similar records exchanged their districts, so that the districts where a group of people is "
-                "concentrated no longer stand out. Nothing else changed. The report does not name the group, the "
-                "districts or the number of pairs: that would undo the protection."
+                f"{swap_headline(release, external=True)} Nothing else changed. The report does not name the group, "
+                "the regions or the number of pairs: that would undo the protection."
             )
         ]
     signals = charts.signal_chart(

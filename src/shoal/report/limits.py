@@ -46,8 +46,8 @@ _OWN = {
             "Records keep all their other values; a record that is unique in them can still be found.",
         ),
         (
-            "Only these outliers are masked.",
-            "The districts where this group is concentrated no longer stand out; other groups are unchanged.",
+            "Only this group is masked.",
+            "Other groups are as concentrated as before, and other columns may show where this one was.",
         ),
     ],
     "files": [

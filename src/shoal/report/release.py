@@ -30,7 +30,7 @@ from shoal.report.loss import loss
 from shoal.report.page import Block, Page, Points, Section, Text
 from shoal.report.repeat import repeat
 from shoal.report.risk import risk
-from shoal.report.swaps import swap_loss, swap_risk
+from shoal.report.swaps import swap_headline, swap_loss, swap_risk
 
 UNMEASURED = (
     "The rows of the release are in an order of their own: people found, interval disclosure, changed cells and the "
@@ -41,8 +41,9 @@ UNMEASURED = (
 
 def write_release(release: Any, path: Path, external: bool = False) -> Path:
     """Write the page of a release, all or nothing."""
-    source = release.original.source
-    return release_page(release, external).write(path, *([source.path] if source else []))
+    source, output = release.original.source, None if release.recipe is None else release.recipe.output
+    kept = [*([source.path] if source else []), *([Path(output.file)] if output else [])]  # never written over
+    return release_page(release, external).write(path, *kept)
 
 
 def release_page(release: Any, external: bool = False) -> Page:
@@ -201,7 +202,7 @@ def _promise(release: Any, external: bool) -> str:
         measured = "" if external else f" Over all protected columns together the joint k is {facts['joint_k']:,}."
         return f"{len(release.steps)} steps one after another, each on the table of the one before.{measured}"
     if release.kind == "masking":
-        return "The districts where a group of people is concentrated no longer stand out; only districts were swapped."
+        return swap_headline(release, external)
     if release.k is None:
         return f"The values of {columns} columns were replaced by the labels of a given mapping; nothing is promised."
     starred = " that is not suppressed" if facts.get("suppressed") else ""

@@ -67,7 +67,7 @@ def risk(
 def _units(table: Table) -> Ints | None:
     """Each record's person or household, where a column marks it."""
     unit = table.roles.unit
-    return coded(table, unit).codes.astype(np.int64) if isinstance(unit, str) else None
+    return coded(table, unit, allow_infinite=True).codes.astype(np.int64) if isinstance(unit, str) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +157,7 @@ def _nearness(before: Table, after: Table, columns: list[str], all_columns: bool
 
 def _diversity(table: Table, name: str, label: Ints, kept: NDArray[np.bool_]) -> list[Any]:
     """The fewest distinct values of a confidential column in a class, counted by distinct pairs."""
-    codes = coded(table, name).codes[kept]
+    codes = coded(table, name, allow_infinite=True).codes[kept]
     if not label.size:
         return [f"l of {name}", None, None, "Every record is suppressed."]
     pairs = np.unique(label * (int(codes.max()) + 1) + codes)

@@ -1,4 +1,4 @@
-"""Loss and risk of a masked group: what the swaps did to the tables of districts, and what of the signal is left."""
+"""Loss and risk of a masked group: what the swaps did to the tables of regions, and what of the signal is left."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def swap_loss(release: Any, external: bool) -> list[Block]:
     swaps = release.solution.swaps
     rows: list[list[Any]] = []
     for name in release.original.columns:
-        if name == release.parameter or name in release.original.roles.removed:
+        if name in release.changed or name in release.original.roles.removed:
             continue
         found = coded(release.original, name).codes
         width = int(found.max()) + 1
@@ -41,26 +41,64 @@ def swap_loss(release: Any, external: bool) -> list[Block]:
     return [kept, Grid(heads, rows, note=note)]
 
 
-def swap_risk(release: Any) -> list[Block]:
-    """Whether the districts still stand out, and how many records' districts are not their own."""
+def swap_headline(release: Any, external: bool) -> str:
+    """What was measured on the masked signal; a public report names neither regions nor numbers."""
     facts = release.facts
-    still = [d for d in facts["outliers"] if d in facts["modified_outliers"]]
+    if not external:
+        return str(facts["headline"])
+    if not facts["hidden"]:
+        return (
+            "Pairs of similar records exchanged their regions. This report does not say how well that hides the group."
+        )
+    alphas = facts["alphas"]
+    return (
+        "Pairs of similar records exchanged their regions. Measured on the release: no region that stood out is an "
+        f"outlier by the tau test at alpha {alphas[0]:g} to {alphas[-1]:g}, by number or share, or the largest region."
+    )
+
+
+def swap_risk(release: Any) -> list[Block]:
+    """What the new signal still shows at every alpha, what other columns tell, and how many records moved."""
+    facts = release.facts
+    every, attack = len(facts["outliers"]), facts["attack"]
+    alphas = f"alpha {facts['alphas'][0]:g} to {facts['alphas'][-1]:g}, in every signal"
     rows = [
         [
-            Told("outliers still shown", "Districts that stood out before and still do, by the tau test."),
-            f"{len(still)} of {len(facts['outliers'])}",
+            Told("original outliers still outliers", f"Regions that stood out before and still do, at {alphas}."),
+            f"{len(facts['outliers_left'])} of {every}",
         ],
         [
-            Told("outliers after", "Districts that stand out in the release, true or made."),
-            ", ".join(map(str, facts["modified_outliers"])) or "none",
+            Told("original outliers still the largest", "Original outliers that no other region exceeds in a signal."),
+            f"{len(facts['still_largest'])} of {every}",
         ],
         [
-            Told("compatibility", "How far the districts came down to what was asked: 1 all the way, 0 not at all."),
+            Told("new outliers", f"Regions that stand out now and did not before, at {alphas}; decoys included."),
+            ", ".join(map(str, facts["new_outliers"])) or "none",
+        ],
+        [
+            Told("ranks of the original outliers", "Their places by size in the release; 1 is the largest region."),
+            "; ".join(f"{kind}: {', '.join(map(str, sorted(of.values())))}" for kind, of in facts["ranks"].items()),
+        ],
+        [
+            Told("compatibility", "How far the outliers came down to what was asked: 1 all the way, 0 not at all."),
             facts["compatibility"],
         ],
         [
-            Told("records moved, %", "Records whose district in the release is not their own."),
+            Told("records moved, %", "Records whose region in the release is not their own."),
             200.0 * facts["swaps"] / facts["n"],
         ],
     ]
-    return [Grid(["", "value"], rows, title="The masked group")]
+    if facts["candidate_regions"]:
+        about = "Regions that an intruder who knows the method must consider: any may be an original outlier."
+        rows.insert(
+            4, [Told("regions to consider", about), f"{facts['candidate_regions']} of {len(facts['districts'])}"]
+        )
+    if attack is not None:
+        about = "Moved records of the group whose original region a naive Bayes model of the other columns guesses."
+        base = 100 * attack["moved_guessed_base"]
+        rows.append(
+            [Told("original regions guessed, %", f"{about} By chance: {base:.1f} %."), 100 * attack["moved_guessed"]]
+        )
+        found = ", ".join(map(str, sorted(attack["ranks"].values())))
+        rows.append([Told("ranks of the original outliers in that attack", "Places by the recovered share."), found])
+    return [Text(swap_headline(release, external=False)), Grid(["", "value"], rows, title="The masked group")]

@@ -1,4 +1,4 @@
-"""How alpha of the tau test changes the outliers found and the feasible solutions: the paper's open question (spec/4).
+"""How alpha of the tau test changes the outliers and feasible solutions (open in Chertov and Tavrov 2017).
 
 Two views. The published solutions, tested at other alphas: how many outliers they have and how many of the 24 stay
 feasible. And a file of one's own (the made-up microfile by default): the outliers of its signal, the least

@@ -29,6 +29,7 @@ from shoal.partition.effort import EFFORTS
 from shoal.protect.generalize import generalize
 from shoal.protect.grouping import group_attributes
 from shoal.protect.microaggregation import cores, microaggregate
+from shoal.protect.values import warn_of_codes, warn_of_identifiers
 from shoal.release import Release
 from shoal.study.candidates import Candidate, LeftOut, candidates
 from shoal.study.reproduce.result import Result
@@ -180,8 +181,10 @@ def compare(
     table = as_table(data, quasi=quasi)
     columns = table.quasi_columns(to_protect=True)
     numeric = all(table.kinds[name] == "number" for name in columns)
+    warn_of_identifiers(table, table.roles.quasi)
     if numeric:
         table = table.with_missing(missing, columns)
+        warn_of_codes(table, columns)
     elif missing != "error":
         raise UsageError(
             f"missing={missing!r} is for columns of numbers; in text a missing value is a value: leave it out"

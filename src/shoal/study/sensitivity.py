@@ -25,12 +25,13 @@ from shoal.data.files import atomically
 from shoal.data.reading import as_table
 from shoal.data.scaling import scale
 from shoal.data.solanas import scattered
-from shoal.errors import UsageError, check_k, unknown
+from shoal.errors import InputError, UsageError, check_k, unknown
 from shoal.evolve.progress import Progress, silent
 from shoal.partition.genetic import genetic
 from shoal.partition.inputs import Floats, as_rows
 
 CHECKPOINT, RUNS = "runs.jsonl", "runs.parquet"
+MOST_CHROMOSOMES = 100_000  # in a population
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,11 @@ def chosen_grid(
     """A named grid with some of its values replaced."""
     if grid not in GRIDS:
         raise unknown("grid", grid, GRIDS)
+    for name, rates in (("mutation", mutation), ("crossover", crossover)):
+        if not all(0 <= rate <= 1 for rate in rates or ()):
+            raise UsageError(f"--{name} takes rates between 0 and 1, not {', '.join(map(str, rates or ()))}.")
+    if not all(size in range(2, MOST_CHROMOSOMES + 1) for size in population or ()):
+        raise UsageError(f"--population takes whole numbers from 2 to {MOST_CHROMOSOMES:,}.")
     sizes = None if population is None else tuple(int(size) for size in population)
     other = {
         "mutation_rate": mutation,
@@ -95,6 +101,8 @@ def chosen_grid(
 def values_of(data: str, quasi: Sequence[str] = (), seed: int = 0) -> Floats:
     """Standardised values of a file, of a known set, or random ones of a size such as 20x2."""
     if size := re.fullmatch(r"(\d+)x(\d+)", data):
+        if not int(size[1]) or not int(size[2]):
+            raise UsageError(f"{data} has no records or no columns: both numbers are at least 1, as in 20x2.")
         return random_set(int(size[1]), int(size[2]), seed)
     if data in datasets.KNOWN:
         return scale(datasets.numbers(data, seed))
@@ -158,7 +166,7 @@ def _resume(checkpoint: Path, identity: str) -> dict[int, dict[str, Any]]:
         with atomically(checkpoint) as temporary:
             temporary.write_text(identity + "\n", encoding="utf-8")
         return {}
-    lines = checkpoint.read_text(encoding="utf-8").split("\n")
+    lines = checkpoint.read_bytes().decode(errors="replace").split("\n")
     if lines[0] != identity:
         raise UsageError(
             f"{checkpoint} belongs to another study (data, k, grid or seed differ): take another folder or remove it"
@@ -167,8 +175,13 @@ def _resume(checkpoint: Path, identity: str) -> dict[int, dict[str, Any]]:
     if lines[-1]:
         with atomically(checkpoint) as temporary:
             temporary.write_text("\n".join([identity, *whole]) + "\n", encoding="utf-8")
-    results = [json.loads(line) for line in whole]
-    return {result["run"]: result for result in results}
+    try:
+        results = [json.loads(line) for line in whole]
+        for result in results:
+            _ = [float(result[name]) for name in ("mutation_rate", "crossover_rate", "population", "repeat", "sse")]
+        return {int(result["run"]): result for result in results}
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise InputError(f"{checkpoint} is damaged: remove it, or take another folder with -o.") from None
 
 
 def _in_threads(one: Any, settings: list[dict[str, Any]], threads: int) -> Iterator[dict[str, Any]]:

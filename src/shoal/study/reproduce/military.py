@@ -1,4 +1,4 @@
-"""Hiding New York's military bases (spec/4): ten memetic runs on a made-up microfile of the paper's size, and the flow.
+"""Hiding New York's military bases (Chertov and Tavrov 2017): ten memetic runs on a made-up file, and the flow.
 
 The paper's file is not published, only 24 signals of it; those are tested as printed, and the runs stand beside them.
 """

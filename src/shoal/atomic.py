@@ -1,0 +1,136 @@
+"""Writing a file whole or not at all, also when two processes write the same file or one is ended while it writes.
+
+A file is written under another name in the same folder, flushed to the disk, and put in place in one step. It is
+locked meanwhile: what a killed process left behind has no lock, and the next writer of the same file removes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import stat
+import threading
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from shoal.errors import WriteError
+
+
+@contextlib.contextmanager
+def atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A temporary file beside the target that takes its place when the block ends well, and vanishes otherwise."""
+    target = Path(os.path.realpath(path))  # a link stays a link; what it points to is replaced
+    try:
+        _remove_leftovers(target)
+        temporary, held = _locked_file(target)
+    except OSError as error:
+        raise WriteError(f"Cannot write {path}: {error.strerror}.") from error
+    with held:
+        try:
+            if target.exists():
+                os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
+            yield temporary
+            with open(temporary, "rb") as written:
+                os.fsync(written.fileno())
+            with _lock:  # in place and on record at once: a process that is ended now knows what it leaves
+                os.replace(temporary, target)
+                _finished.append(Path(path))
+        except BaseException as error:
+            temporary.unlink(missing_ok=True)
+            refusal = _refusal(error, temporary, target)
+            if refusal is None:
+                raise
+            raise WriteError(f"Cannot write {path}: {refusal}.") from error
+        finally:
+            with _lock:
+                _unfinished.discard(temporary)
+    _flush_folder(target.parent)
+
+
+def check_folder(path: Path) -> None:
+    """An OSError if no file can be made beside `path`."""
+    trial = _new_file(path)
+    trial.unlink(missing_ok=True)  # another process may have taken it for a leftover
+    with _lock:
+        _unfinished.discard(trial)
+
+
+def finished() -> tuple[Path, ...]:
+    """The files that this process has written since `forget`, in their order."""
+    return tuple(_finished)
+
+
+def forget() -> None:
+    """Begin a new account of what is written."""
+    _finished.clear()
+
+
+def remove_unfinished() -> None:
+    """Remove every file that is being written. Nothing can be begun or ended after this: the process must end."""
+    _lock.acquire()  # for good: another thread that begins or ends a file waits until the process is gone
+    for temporary in _unfinished:
+        with contextlib.suppress(OSError):  # it may have become its target just now
+            os.unlink(temporary)
+
+
+_lock = threading.Lock()
+_unfinished: set[Path] = set()
+_finished: list[Path] = []
+
+
+def _refusal(error: BaseException, *paths: Path) -> str | None:
+    """Why the system did not write one of these files; None for any other error."""
+    if isinstance(error, OSError) and error.errno is not None:
+        named = error.filename is None or str(error.filename) in map(str, paths)
+        return error.strerror if named else None
+    number = re.search(r"\(os error (\d+)\)", str(error))  # so polars words it, in errors of several kinds
+    return None if number is None else os.strerror(int(number[1]))
+
+
+def _locked_file(target: Path) -> tuple[Path, IO[bytes]]:
+    """An empty file beside the target, and the handle that locks it.
+
+    Between its making and its locking another process may take it for a leftover and remove it: then it is made anew.
+    """
+    while True:
+        path = _new_file(target)
+        with contextlib.suppress(FileNotFoundError):
+            held = open(path, "rb")  # noqa: SIM115 -- the caller closes it, which unlocks it
+            fcntl.flock(held, fcntl.LOCK_EX)
+            if path.exists():
+                return path, held
+            held.close()
+        with _lock:
+            _unfinished.discard(path)
+
+
+def _new_file(target: Path) -> Path:
+    """An empty file beside the target, with the permissions that a new file has."""
+    path = target.with_name(f".{target.name[:50]}.{uuid.uuid4().hex[:8]}.part")
+    with _lock:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        _unfinished.add(path)
+    return path
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Remove what a process that was killed left beside the target; a file that is being written is locked."""
+    pattern = re.compile(re.escape(f".{target.name[:50]}.") + r"[0-9a-f]{8}\.part")
+    for name in filter(pattern.fullmatch, os.listdir(target.parent)):
+        with contextlib.suppress(OSError), open(target.parent / name, "rb") as left:
+            fcntl.flock(left, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(target.parent / name)
+
+
+def _flush_folder(folder: Path) -> None:
+    """Make the new name durable; not every system can, and the file's content is safe already."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

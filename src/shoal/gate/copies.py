@@ -1,0 +1,79 @@
+"""Released columns that hold the original values of a protected column, under whatever name and role.
+
+A copy undoes the protection for everybody. Columns are compared cell by cell; the agreement must exceed chance (Cohen
+1960), so that two rare yes/no columns are not taken for copies of each other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from shoal.gate.cells import TEXT, agreeing, is_number, text_of
+
+if TYPE_CHECKING:
+    from shoal.gate.case import Case
+
+SAMPLE = 2_000  # rows compared before whole columns are
+COPIED = 0.9  # agreement beyond chance that makes a copy
+GAIN = 0.25  # of what the release itself leaves unknown: a protected column that is as it was has nothing to copy
+DISTINCT = 20  # values that show a copy among rows whose order is not known
+
+
+def copied_columns(case: Case) -> dict[str, str]:
+    """For each released column that copies a protected one, the name of that one."""
+    protected = [name for name in case.asked.quasi if name in case.before.columns]
+    left_out = {*protected, *case.asked.within, *case.asked.roles.accept_derived}
+    others = [name for name in case.after.columns if name not in left_out]
+    found: dict[str, str] = {}
+    for source in protected:
+        original = case.before[source]
+        if original.n_unique() < 2:
+            continue
+        for name in others:
+            if name not in found and _is_copy(case, original, name):
+                found[name] = source
+    return found
+
+
+def _is_copy(case: Case, original: pl.Series, name: str) -> bool:
+    column = case.after[name]
+    if not case.aligned:
+        one, two = _same_form(original, column)
+        distinct = one.n_unique()
+        alike = distinct >= DISTINCT and two.len() == one.len() and two.n_unique() == distinct
+        return alike and bool(one.sort().equals(two.sort(), null_equal=True))
+    place = np.unique(np.linspace(0, case.rows - 1, SAMPLE).astype(np.int64)) if case.rows else np.empty(0, np.int64)
+    if _agreement(original.gather(place), column.gather(place)) < COPIED:
+        return False
+    share = _agreement(original, column)
+    if share < COPIED:
+        return False
+    if original.name not in case.after.columns:
+        return True
+    own = _agreement(original, case.after[original.name])
+    return share - own > GAIN * (1 - own)
+
+
+def _agreement(original: pl.Series, column: pl.Series) -> float:
+    """Cohen's kappa of two columns over the rows in which the original has a value."""
+    one, two = _same_form(original, column)
+    present = one.is_not_null()
+    one, two = one.filter(present), two.filter(present)
+    if not one.len():
+        return 0.0
+    agree = agreeing(one == two)
+    counts = [side.alias("value").to_frame().group_by("value").len() for side in (one, two.drop_nulls())]
+    both = counts[0].join(counts[1], on="value")
+    chance = float((both["len"].cast(pl.Float64) * both["len_right"].cast(pl.Float64)).sum()) / one.len() ** 2
+    return 1.0 if agree == 1 else (agree - chance) / (1 - chance) if chance < 1 else 0.0
+
+
+def _same_form(original: pl.Series, column: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Both columns as numbers where the original has numbers and the other can be read as such, else as bare text."""
+    if is_number(original) and (is_number(column) or column.dtype in TEXT):
+        values = column if is_number(column) else column.cast(pl.String).str.strip_chars()
+        return original.cast(pl.Float64).fill_nan(None), values.cast(pl.Float64, strict=False).fill_nan(None)
+    return text_of(original), text_of(column)
