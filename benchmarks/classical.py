@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shoal.partition.exact import exact
-from shoal.partition.md import md
-from shoal.partition.mdav import mdav
-from shoal.partition.mst import mst
-from shoal.partition.partition import KPartition, total_squares
-from shoal.partition.path import path
-from shoal.partition.univariate import univariate
-from shoal.partition.vmdav import vmdav
+from shoal.engine.partition.partition import KPartition, total_squares
+from shoal.protections.microaggregation.methods.exact import exact
+from shoal.protections.microaggregation.methods.md import md
+from shoal.protections.microaggregation.methods.mdav import mdav
+from shoal.protections.microaggregation.methods.mst import mst
+from shoal.protections.microaggregation.methods.path import path
+from shoal.protections.microaggregation.methods.univariate import univariate
+from shoal.protections.microaggregation.methods.vmdav import vmdav
 
 K = 5
 RUNS: list[tuple[str, Callable[..., KPartition], dict[str, object], list[tuple[int, int]]]] = [

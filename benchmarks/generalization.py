@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.generalization.domain import nominal_domain, numeric_domain
-from shoal.generalization.evaluate import Problem, make_problem
-from shoal.generalization.nsga2 import nsga2
-from shoal.generalization.search import search
-from shoal.study.reproduce.adult import QUASI, REFERENCE
+from shoal.protections.generalization.evaluate import Problem, make_problem
+from shoal.protections.generalization.nsga2 import nsga2
+from shoal.protections.generalization.search import search
+from shoal.studies.reproduce.adult import QUASI, REFERENCE
+from shoal.table.domain import nominal_domain, numeric_domain
 
 BARS = {2: 0.3662, 5: 0.4274, 10: 0.4449, 25: 0.4759, 50: 0.5315, 100: 0.5690}
 FREE_BARS = {5: 0.405, 10: 0.424, 25: 0.476}

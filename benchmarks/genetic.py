@@ -13,8 +13,8 @@ import time
 
 import numpy as np
 
-from shoal.partition.genetic import genetic
-from shoal.study.sensitivity import random_set
+from shoal.protections.microaggregation.methods.genetic import genetic
+from shoal.studies.sensitivity import random_set
 
 K, POPULATION, CROSSOVER, MUTATION = 3, 100, 0.3, 0.1
 
@@ -147,8 +147,8 @@ def operators(quick: bool) -> None:
 
 def small(quick: bool) -> None:
     """The optimum of 11 records; MDAV against more."""
-    from shoal.partition.exact import exact
-    from shoal.partition.mdav import mdav
+    from shoal.protections.microaggregation.methods.exact import exact
+    from shoal.protections.microaggregation.methods.mdav import mdav
 
     runs = 5 if quick else 20
     for d in (2, 3, 5, 7, 10):

@@ -14,16 +14,16 @@ from pathlib import Path
 
 import numpy as np
 
-from shoal.data.scaling import scale
-from shoal.grouping.cost import GroupingCost
-from shoal.grouping.exact import exact
-from shoal.grouping.gomm import GommSettings, gomm
-from shoal.grouping.memetic import memetic
-from shoal.measure.linkage import distance_linkage
-from shoal.measure.probabilistic import probabilistic_linkage
-from shoal.partition.mdav import mdav
-from shoal.study.reproduce.gomm import cost_of, load
-from shoal.study.reproduce.gomm_printed import BEST, KS
+from shoal.measures.linkage import distance_linkage
+from shoal.measures.probabilistic import probabilistic_linkage
+from shoal.protections.grouping.all_groupings import exact
+from shoal.protections.grouping.cost import GroupingCost
+from shoal.protections.grouping.gomm import GommSettings, gomm
+from shoal.protections.grouping.memetic import memetic
+from shoal.protections.microaggregation.methods.mdav import mdav
+from shoal.studies.reproduce.gomm import cost_of, load
+from shoal.studies.reproduce.gomm_printed import BEST, KS
+from shoal.table.scaling import scale
 
 
 def evaluations(folder: Path) -> None:

@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from shoal.data.scaling import scale
-from shoal.partition.auto import auto
-from shoal.partition.bounds import prove
-from shoal.partition.mdav import mdav
-from shoal.partition.partition import total_squares
+from shoal.engine.partition.partition import total_squares
+from shoal.protections.microaggregation.methods.auto import auto
+from shoal.protections.microaggregation.methods.mdav import mdav
+from shoal.protections.microaggregation.proof import prove
+from shoal.table.scaling import scale
 
 KS = (3, 4, 5, 10)
 # Loss and CPU seconds of exact MDAV on the made files of 1,000,000, once run to the end; --mdav runs it again.

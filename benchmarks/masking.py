@@ -17,13 +17,13 @@ import numpy as np
 import polars as pl
 from scipy.stats import chisquare
 
-from shoal.masking.exact import flow_seeds, mask_by_flow
-from shoal.masking.flow import Network
-from shoal.masking.memetic import Settings, mask_by_evolution
-from shoal.masking.similarity import influential
-from shoal.masking.task import masking_task
-from shoal.protect.mask import mask_group
-from shoal.study.military_task import military_task
+from shoal.protections.regions.by_evolution import Settings, mask_by_evolution
+from shoal.protections.regions.by_flow import flow_seeds, mask_by_flow
+from shoal.protections.regions.flow import Network
+from shoal.protections.regions.protect import mask_group
+from shoal.protections.regions.similarity import influential
+from shoal.protections.regions.task import masking_task
+from shoal.studies.military_task import military_task
 
 
 def timed(name: str, work: Callable[[], Any]) -> Any:

@@ -13,11 +13,11 @@ import time
 
 import numpy as np
 
-from shoal.kernels import mdav_by_tree  # noqa: F401  (compiled before the clock runs)
-from shoal.kernels.compiling import kernel
-from shoal.kernels.distance import EUCLIDEAN, block_distances
-from shoal.kernels.mdav_by_sweep import BRUTE_BLOCK
-from shoal.partition.mdav import mdav
+from shoal.engine.kernels.compiling import kernel
+from shoal.engine.kernels.distance import EUCLIDEAN, block_distances
+from shoal.protections.microaggregation.kernels import mdav_by_tree  # noqa: F401  (compiled before the clock runs)
+from shoal.protections.microaggregation.kernels.mdav_by_sweep import BRUTE_BLOCK
+from shoal.protections.microaggregation.methods.mdav import mdav
 
 K = 5
 QUICK = (

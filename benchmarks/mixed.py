@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 import shoal
-from shoal.data.table import Table
+from shoal.table.table import Table
 
 K = 5
 LEVELS = ("primary", "secondary", "vocational", "bachelor", "master", "doctorate")

@@ -24,9 +24,9 @@ from typing import Any
 import polars as pl
 
 import shoal
-from shoal.data import datasets
 from shoal.errors import PromiseError, ShoalError
 from shoal.gate.findings import Findings
+from shoal.studies import datasets
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))

@@ -47,3 +47,9 @@ def releases_read_by_others() -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(saving, "write_file", write_and_read)
         yield
+
+
+@pytest.fixture(params=["csv", "parquet", "arrow", "csv.gz"])
+def ending(request: pytest.FixtureRequest) -> str:
+    """The formats in which a release is written and read back."""
+    return str(request.param)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from shoal.data.scaling import scale
+from shoal.table.scaling import scale
 
 KINDS = ("grid", "duplicates", "constant column", "offset", "scaled offset", "normal", "denormal", "all equal")
 

@@ -12,41 +12,41 @@ __version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from shoal.assessment import assess as assess
-    from shoal.data.roles import Roles as Roles
-    from shoal.data.table import Table as Table
-    from shoal.data.table import read as read
+    from shoal.comparison import compare as compare
     from shoal.gate.check import check as check
     from shoal.overview import look as look
-    from shoal.protect.generalize import apply_mapping as apply_mapping
-    from shoal.protect.generalize import generalize as generalize
-    from shoal.protect.grouping import group_attributes as group_attributes
-    from shoal.protect.mask import mask_group as mask_group
-    from shoal.protect.microaggregation import microaggregate as microaggregate
-    from shoal.protect.run import run as run
+    from shoal.protections.generalization.protect import apply_mapping as apply_mapping
+    from shoal.protections.generalization.protect import generalize as generalize
+    from shoal.protections.grouping.protect import group_attributes as group_attributes
+    from shoal.protections.microaggregation.protect import microaggregate as microaggregate
+    from shoal.protections.regions.protect import mask_group as mask_group
     from shoal.recipe import Recipe as Recipe
     from shoal.release import Release as Release
     from shoal.report.release import report_files as report_files
-    from shoal.study.compare import compare as compare
+    from shoal.running import run as run
+    from shoal.sources.reading import read as read
+    from shoal.table.roles import Roles as Roles
+    from shoal.table.table import Table as Table
 
 _WHERE = {
-    "read": "shoal.data.table",
-    "Roles": "shoal.data.roles",
-    "Table": "shoal.data.table",
-    "microaggregate": "shoal.protect.microaggregation",
-    "group_attributes": "shoal.protect.grouping",
-    "generalize": "shoal.protect.generalize",
-    "apply_mapping": "shoal.protect.generalize",
-    "mask_group": "shoal.protect.mask",
+    "read": "shoal.sources.reading",
+    "Roles": "shoal.table.roles",
+    "Table": "shoal.table.table",
+    "microaggregate": "shoal.protections.microaggregation.protect",
+    "group_attributes": "shoal.protections.grouping.protect",
+    "generalize": "shoal.protections.generalization.protect",
+    "apply_mapping": "shoal.protections.generalization.protect",
+    "mask_group": "shoal.protections.regions.protect",
     "assess": "shoal.assessment",
     "check": "shoal.gate.check",
     "look": "shoal.overview",
-    "compare": "shoal.study.compare",
-    "run": "shoal.protect.run",
+    "compare": "shoal.comparison",
+    "run": "shoal.running",
     "Recipe": "shoal.recipe",
     "Release": "shoal.release",
     "report_files": "shoal.report.release",
 }
-_ROOMS = ("data", "partition", "grouping", "generalization", "masking", "measure", "gate", "study")
+_PACKAGES = ("attacks", "engine", "gate", "masking", "measures", "protections", "sources", "studies", "table")
 
 __all__ = [
     "Recipe",
@@ -71,10 +71,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _WHERE:
         return getattr(importlib.import_module(_WHERE[name]), name)
-    if name in _ROOMS:
+    if name in _PACKAGES:
         return importlib.import_module(f"shoal.{name}")
     raise AttributeError(f"module 'shoal' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_WHERE, *_ROOMS])
+    return sorted([*globals(), *_WHERE, *_PACKAGES])

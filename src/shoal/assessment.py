@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.data.reading import as_table
-from shoal.data.table import Table
 from shoal.errors import InputError, unknown
-from shoal.gate.order import side_by_side
-from shoal.measure.anonymity import classes
-from shoal.measure.assessment import Assessment, Figure
-from shoal.measure.diversity import distinct_l, t_closeness
-from shoal.measure.full import Measures, measure_all
-from shoal.measure.linkage import Linkage
-from shoal.measure.loss import information_loss
+from shoal.gate.row_order import side_by_side
+from shoal.measures.anonymity import classes
+from shoal.measures.assessment import Assessment, Figure
+from shoal.measures.diversity import distinct_l, t_closeness
+from shoal.measures.full import Measures, measure_all
+from shoal.measures.linkage import Linkage
+from shoal.measures.loss import information_loss
+from shoal.sources.reading import as_table
+from shoal.table.table import Table
 
 UNSHUFFLED = "assess the table before its rows are shuffled, or let `shoal report … --seed N` put them back"
 

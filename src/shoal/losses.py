@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from shoal.data.columns import coded
-from shoal.data.table import Table
-from shoal.measure.subgroups import LabelColumns, NumericColumns, far_off, worst_total_factor
+from shoal.measures.subgroups import LabelColumns, NumericColumns, far_off, worst_total_factor
+from shoal.table.columns import coded
+from shoal.table.table import Table
 
 MOST_VALUES = 200
 MOST_COLUMNS = 30  # columns of each kind that are crossed

@@ -19,8 +19,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shoal.data.files import atomically, check_place
-from shoal.data.likeness import (
+from shoal.gate.reading import frame_of
+from shoal.sources.files import atomically, check_place
+from shoal.sources.reading import read
+from shoal.sources.roles_file import read_roles, roles_text
+from shoal.table.likeness import (
     TEXT,
     Hashes,
     agreement_chance,
@@ -32,10 +35,8 @@ from shoal.data.likeness import (
     repeated_identifier_reason,
     unit_reason,
 )
-from shoal.data.roles import WORDS, Roles
-from shoal.data.roles_file import read_roles, roles_text
-from shoal.data.table import Table, read
-from shoal.gate.reading import frame_of
+from shoal.table.roles import WORDS, Roles
+from shoal.table.table import Table
 
 NOTE = (
     "Drafted by 'shoal look'. Review each line: is the column stable over time, available outside, distinguishing?\n"

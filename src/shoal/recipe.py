@@ -19,8 +19,8 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from shoal import __version__
-from shoal.data.files import atomically, check_distinct, check_place, checksum
 from shoal.errors import InputError, ShoalError, UsageError, unknown
+from shoal.sources.files import atomically, check_distinct, check_place, checksum
 
 # What a step may be given, by the arguments it was given (the method tells which options it has).
 Parameters = Mapping[str, inspect.Parameter]

@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from shoal.assessment import assess_columns
-from shoal.data.files import check_target
-from shoal.data.table import Table
 from shoal.errors import PromiseError, ShoalWarning, UsageError
 from shoal.gate.asked import Asked
-from shoal.measure.anonymity import class_sizes
-from shoal.measure.assessment import Assessment, Figure
-from shoal.measure.columns import moments
+from shoal.measures.anonymity import class_sizes
+from shoal.measures.assessment import Assessment, Figure
+from shoal.measures.columns import moments
+from shoal.sources.files import check_target
+from shoal.table.table import Table
 
 if TYPE_CHECKING:
-    from shoal.evolve.trace import Point
+    from shoal.engine.trace import Point
     from shoal.gate.findings import Findings
     from shoal.gate.saving import Saving
     from shoal.recipe import Recipe
@@ -191,9 +191,9 @@ class Release:
         """The frame as it is written, and what the release check holds it to."""
         if not saving.round_weight:
             return self.frame, self.asked()
-        from shoal.data.files import as_polars
         from shoal.gate.known import known_columns
         from shoal.gate.saving import class_weights
+        from shoal.sources.files import as_polars
 
         weight = self.original.roles.weight
         if weight is None:

@@ -13,7 +13,7 @@ from command_line import attempt
 from shoal.cli.assess import command as assess
 from shoal.cli.group import command as group
 from shoal.errors import PromiseError, ShoalError
-from shoal.protect.grouping import group_attributes
+from shoal.protections.grouping.protect import group_attributes
 
 KEYS = {
     "fitness", "information_loss", "interval_disclosure", "distance_linkage", "groups", "joint_k", "evaluations",
@@ -121,8 +121,8 @@ def test_options_that_cannot_be_followed_are_refused(file, wrong):
 
 
 def test_the_study_of_operators_writes_a_table_and_a_page(tmp_path):
-    from shoal.grouping.operators import OPERATORS
-    from shoal.study.operators import COMBINED, relative_best, study_operators, write_operators
+    from shoal.protections.grouping.operators import OPERATORS
+    from shoal.studies.operators import COMBINED, relative_best, study_operators, write_operators
 
     values = np.random.default_rng(0).normal(size=(40, 5))
     table = study_operators(values, 4, generations=4, population=10, seeds=2)

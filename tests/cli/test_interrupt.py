@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.evolve.stopping import is_stop, stoppable
+from shoal.engine.stopping import is_stop, stoppable
 
 # Ctrl-C comes when the progress has told this many things; the run is the command line's own.
 INTERRUPTED = """

@@ -19,9 +19,9 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.data.files import write_file
-from shoal.partition.chains import PIECES
-from shoal.partition.effort import proposals
+from shoal.engine.partition.chains import PIECES
+from shoal.protections.microaggregation.effort import proposals
+from shoal.sources.files import write_file
 
 SOAK = bool(os.environ.get("SHOAL_SOAK"))
 KILLS, WATCHED_KILLS = (20, 20) if SOAK else (4, 4)
@@ -87,7 +87,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_file(records: Path, tmp_
 # Notes at each step how far the search is and how much of it this process did, so that it is known of a killed one too.
 WATCHED = """
 import json, os, sys, shoal
-from shoal.evolve.control import Control
+from shoal.engine.control import Control
 records, state, noted = sys.argv[1:4]
 file, own, advance = os.open(noted, os.O_CREAT | os.O_WRONLY), 0.0, Control.advance
 def watched(control, work, *told):
@@ -189,7 +189,7 @@ def test_a_killed_run_of_another_command_leaves_a_whole_file_or_none(name: str, 
 def test_what_a_killed_write_left_is_cleaned_up_and_a_running_one_is_not(tmp_path: Path) -> None:
     out = tmp_path / "out.csv"
     code = (
-        "import sys, time\nfrom shoal.data.files import atomically\n"
+        "import sys, time\nfrom shoal.sources.files import atomically\n"
         "with atomically(sys.argv[1]) as part:\n    part.write_text('half')\n    print('now', flush=True)\n"
         "    time.sleep(60)"
     )

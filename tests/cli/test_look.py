@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.cli.look import command
-from shoal.data.roles import Roles
-from shoal.data.roles_file import read_roles
 from shoal.errors import ShoalError, UsageError
 from shoal.overview import look
+from shoal.sources.roles_file import read_roles
+from shoal.table.roles import Roles
 
 KEYS = [
     "name", "type", "distinct", "missing", "unique_share", "added_uniques", "function_of", "looks_like", "role",

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from shoal.cli.mask import command
 from shoal.errors import PromiseError, ShoalError, ShoalWarning, UsageError
-from shoal.masking.outliers import outliers
-from shoal.protect.mask import mask_group
+from shoal.protections.regions.outliers import outliers
+from shoal.protections.regions.protect import mask_group
 
 QUICK = ["--budget", "60", "--steps", "100"]
 SEED = ["--seed", "1"]

@@ -21,11 +21,11 @@ import pytest
 
 import shoal
 from command_line import attempt, run
+from shoal.engine.kernels import cache_files, compiling
+from shoal.engine.partition.chains import Chain
+from shoal.engine.partition.checkpoint import Checkpoint, _digest
+from shoal.engine.partition.recombine import Recombination, is_sound
 from shoal.errors import InputError, UsageError, WriteError
-from shoal.kernels import compiling
-from shoal.partition.chains import Chain
-from shoal.partition.checkpoint import Checkpoint, _digest
-from shoal.partition.recombine import Recombination, is_sound
 from shoal.release import Release
 
 
@@ -290,7 +290,7 @@ import json, random, sys
 import numpy as np, polars as pl
 from click.testing import CliRunner
 from shoal.cli import main
-from shoal.partition import checkpoint
+from shoal.engine.partition import checkpoint
 
 path, draw, states = "state.npz", random.Random(4), []
 write, due = checkpoint._write, checkpoint.Checkpoint._due
@@ -403,12 +403,12 @@ def total(values: Any) -> Any:
 
 @pytest.mark.parametrize("damage", ["flipped", "truncated", "emptied", "replaced", "index"])
 def test_a_damaged_kernel_cache_heals_itself(damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiling, "_folder", tmp_path)
+    monkeypatch.setattr(compiling, "cache_folder", lambda: tmp_path)
 
     def compiled() -> tuple[float, int]:
         """What a new kernel answers, and how often the cache had it."""
         made: Any = compiling.kernel("float64(float64[::1])")(total)
-        return float(made(np.arange(5.0))), sum(made.stats.cache_hits.values())
+        return float(made(np.arange(5.0))), sum(made.compiled().stats.cache_hits.values())
 
     assert compiled() == (10.0, 0) and compiled() == (10.0, 1)
     files = [path for path in tmp_path.rglob("*") if path.suffix == (".nbi" if damage == "index" else ".nbc")]
@@ -429,8 +429,8 @@ def test_without_a_place_for_the_cache_kernels_are_compiled_all_the_same(
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(compiling, "_folder", tmp_path)
-    monkeypatch.setattr(compiling.CheckedCacheFile, "_save", full)
+    monkeypatch.setattr(compiling, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(cache_files.CheckedCacheFile, "_save", full)
     made: Any = compiling.kernel("float64(float64[::1])")(total)
     assert made(np.arange(5.0)) == 10.0
 
@@ -503,7 +503,7 @@ def test_a_checkpoint_without_room_leaves_the_state_before_it(state: Path, monke
 SAVING = """
 import sys
 import polars as pl
-from shoal.data.files import check_place, write_file
+from shoal.sources.files import check_place, write_file
 frame = pl.DataFrame({"x": list(range(20))})
 for _ in range(150):
     check_place(sys.argv[1])
@@ -563,7 +563,7 @@ def test_sigterm_leaves_no_half_written_file(slow: str, desk: Path) -> None:
 BUSY = """
 import numba
 from shoal.cli import _clean_up
-from shoal.evolve.stopping import ending_on_sigterm
+from shoal.engine.stopping import ending_on_sigterm
 
 @numba.njit("int64(int64)", nogil=True)
 def spin(n):

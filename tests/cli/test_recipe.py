@@ -15,10 +15,10 @@ import pytest
 
 import shoal
 from command_line import run, sha256
+from shoal.engine.trace import MOST_POINTS, Trace
 from shoal.errors import InputError, ShoalWarning
-from shoal.evolve.trace import MOST_POINTS, Trace
-from shoal.protect.run import load_recipe
 from shoal.recipe import Step
+from shoal.running import load_recipe
 
 ROLES = ("--identifiers", "name", "--quasi", "age,income", "--as-is", "town,sex,job,district")
 

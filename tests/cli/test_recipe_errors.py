@@ -11,7 +11,7 @@ import pytest
 import shoal
 from command_line import run
 from shoal.errors import InputError
-from shoal.protect.run import load_recipe
+from shoal.running import load_recipe
 
 ROLES = ("--identifiers", "name", "--quasi", "age,income", "--as-is", "town,sex,job,district")
 

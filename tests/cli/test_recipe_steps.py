@@ -11,7 +11,7 @@ import pytest
 import shoal
 from command_line import run, sha256
 from shoal.errors import PromiseError, ShoalWarning
-from shoal.protect.run import load_recipe
+from shoal.running import load_recipe
 
 COMPOSED = """
 seed = 2

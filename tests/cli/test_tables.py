@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shoal.cli import tables
 from shoal.cli.tables import print_table
-from shoal.study.reproduce import military
+from shoal.studies.reproduce import military
 
 
 def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:

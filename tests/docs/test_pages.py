@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 
 from shoal.cli import COMMANDS
-from shoal.data.roles_file import TABLES, TOP
 from shoal.gate.check import check
 from shoal.gate.policy import JUDGED, Thresholds, policy_named
 from shoal.gate.policy import names as policies
-from shoal.partition.methods import METHODS
-from shoal.study.reproduce import ENTRIES
+from shoal.protections.microaggregation.register import METHODS
+from shoal.sources.roles_file import TABLES, TOP
+from shoal.studies.reproduce import ENTRIES
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

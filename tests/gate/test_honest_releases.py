@@ -15,9 +15,9 @@ import pytest
 import shoal
 from command_line import run
 from gate.honest import NAMES, Honest, honest
-from shoal.data.roles_file import roles_text
 from shoal.errors import PromiseError, ShoalError
 from shoal.gate.findings import Findings
+from shoal.sources.roles_file import roles_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
 

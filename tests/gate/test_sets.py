@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import shoal
 from command_line import run
+from shoal.engine.partition.partition import KPartition
 from shoal.errors import PromiseError, ShoalWarning
-from shoal.partition.partition import KPartition
 
 ENDINGS = ("csv", "parquet", "arrow", "csv.gz")
 K = 4

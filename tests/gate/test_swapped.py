@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from command_line import run
 from reference import masking as twin
-from shoal.data.roles import Roles
 from shoal.gate.asked import Asked, TargetGroup
 from shoal.gate.case import Case
 from shoal.gate.findings import Finding
 from shoal.gate.policy import policy_named
 from shoal.gate.reading import Written
 from shoal.gate.swapped import outlier_signs, swapped_signal
+from shoal.table.roles import Roles
 
 GUARDS = ("job", ["guard"])
 
@@ -162,7 +162,7 @@ def test_a_target_group_needs_the_regions(tmp_path: Path) -> None:
 def test_a_run_that_would_show_the_group_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that swaps nothing and a verification that sees nothing: the release check still refuses the file."""
     path, out = written(tmp_path, [*ORDINARY, 90]), tmp_path / "out.csv"
-    monkeypatch.setattr("shoal.protect.mask._swapped", lambda table, columns, swaps: table.protected({}))
-    monkeypatch.setattr("shoal.protect.mask.GroupRelease.verify", lambda self: None)
+    monkeypatch.setattr("shoal.protections.regions.protect._swapped", lambda table, columns, swaps: table.protected({}))
+    monkeypatch.setattr("shoal.protections.regions.protect.GroupRelease.verify", lambda self: None)
     result = run("mask", path, *OWN, "--accept-k", "1", "--no-unit", "-o", out, code=1)
     assert "still outliers: R12" in result.output and not out.exists()

@@ -11,8 +11,10 @@ import pytest
 
 from golden.cases import CASES, Case
 from golden.make_hashes import HASHES, made_with
-from shoal.partition.methods import METHODS
-from shoal.protect import generalize, grouping, mask
+from shoal.protections.generalization import protect as generalize
+from shoal.protections.grouping import protect as grouping
+from shoal.protections.microaggregation.register import METHODS
+from shoal.protections.regions import protect as mask
 
 GOLDEN: dict[str, Any] = json.loads(HASHES.read_text(encoding="utf-8"))
 RUNS = [(case, variant) for case in CASES for variant in case.variants]

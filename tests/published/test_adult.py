@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shoal.generalization.domain import nominal_domain, numeric_domain
-from shoal.generalization.evaluate import make_problem
-from shoal.generalization.nsga2 import nsga2
-from shoal.generalization.search import search
-from shoal.study.reproduce.adult import BUDGETS, QUASI, REFERENCE, adult
+from shoal.protections.generalization.evaluate import make_problem
+from shoal.protections.generalization.nsga2 import nsga2
+from shoal.protections.generalization.search import search
+from shoal.studies.reproduce.adult import BUDGETS, QUASI, REFERENCE, adult
+from shoal.table.domain import nominal_domain, numeric_domain
 
 
 @pytest.fixture(scope="module")

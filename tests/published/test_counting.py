@@ -8,13 +8,13 @@ import pytest
 
 from reference import counting as twin
 from shoal.errors import ShoalError
-from shoal.partition.counting import (
+from shoal.studies.counting import (
     candidate_probability,
     mu,
     published_bound,
     representatives,
 )
-from shoal.study.reproduce.printed import REPRESENTATIVES
+from shoal.studies.reproduce.printed import REPRESENTATIVES
 
 
 @pytest.mark.parametrize("row", REPRESENTATIVES, ids=lambda row: f"n={row['n']}")

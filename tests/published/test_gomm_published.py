@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from shoal.grouping.gomm import GommSettings, gomm
-from shoal.grouping.grouping import together
-from shoal.study.reproduce.gomm import cost_of, load, named_grouping, truncated
-from shoal.study.reproduce.gomm_printed import BEST, HAND_MADE, KS
+from shoal.protections.grouping.gomm import GommSettings, gomm
+from shoal.protections.grouping.grouping import together
+from shoal.studies.reproduce.gomm import cost_of, load, named_grouping, truncated
+from shoal.studies.reproduce.gomm_printed import BEST, HAND_MADE, KS
 
 # The printed partitions of the other rows of Water do not give the printed fitness (spec/5).
 WATER_ROWS = {"all": 5, "univariate": 5, "uncorrelated10": 4, "correlated5": 4}

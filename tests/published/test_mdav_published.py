@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shoal.data.scaling import scale
-from shoal.partition.mdav import mdav
-from shoal.partition.partition import total_squares
+from shoal.engine.partition.partition import total_squares
+from shoal.protections.microaggregation.methods.mdav import mdav
+from shoal.table.scaling import scale
 
 CENSUS = {3: 5.6922, 4: 7.4947, 5: 9.0884, 10: 14.1559}
 EIA = {3: 0.4829, 4: 0.6713, 5: 1.6667, 10: 3.8397}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.masking.outliers import outliers
-from shoal.masking.restriction import zmf
-from shoal.study.reproduce.published_signals import ROWS, TOTAL
+from shoal.protections.regions.outliers import outliers
+from shoal.protections.regions.restriction import zmf
+from shoal.studies.reproduce.published_signals import ROWS, TOTAL
 
 
 def product(row) -> float:
@@ -58,7 +58,7 @@ def test_printed_compatibility_is_the_root_in_22_rows_and_the_product_in_18() ->
 
 
 def test_penalty_centre_130_gives_the_fitness_of_row_5_and_the_printed_25_does_not() -> None:
-    from shoal.masking.memetic import penalty
+    from shoal.protections.regions.by_evolution import penalty
 
     row = ROWS[4]
     rows = 142 - row.signal[4] - row.signal[28]

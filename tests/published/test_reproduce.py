@@ -13,15 +13,15 @@ import pytest
 from click.testing import CliRunner
 
 from shoal.cli import main
-from shoal.data import datasets
-from shoal.grouping.gomm import GommSettings
-from shoal.masking.memetic import Settings
-from shoal.study.reproduce import ENTRIES, reproduce
-from shoal.study.reproduce.catalogue import ITEMS, of_entry
-from shoal.study.reproduce.gomm import Budget
-from shoal.study.reproduce.operators import Budget as Monitored
-from shoal.study.reproduce.result import Result
-from shoal.study.sensitivity import Grid
+from shoal.protections.grouping.gomm import GommSettings
+from shoal.protections.regions.by_evolution import Settings
+from shoal.studies import datasets
+from shoal.studies.reproduce import ENTRIES, reproduce
+from shoal.studies.reproduce.catalogue import ITEMS, of_entry
+from shoal.studies.reproduce.gomm import Budget
+from shoal.studies.reproduce.operators import Budget as Monitored
+from shoal.studies.reproduce.result import Result
+from shoal.studies.sensitivity import Grid
 
 PAGES = Path(__file__).parents[2] / "docs" / "published"
 
@@ -60,7 +60,7 @@ def test_every_entry_has_a_cheap_run() -> None:
 def test_another_input_gives_other_figures(
     name: str, shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = importlib.import_module(f"shoal.study.reproduce.{ENTRIES[name][0]}")
+    module = importlib.import_module(f"shoal.studies.reproduce.{ENTRIES[name][0]}")
     cheap = CHEAP[name]
     if cheap.quick is not None:
         monkeypatch.setitem(module.BUDGETS, "quick", cheap.quick)
@@ -109,7 +109,7 @@ def _columns(table: Any, wanted: bool) -> list[int]:
 
 
 def test_the_published_signals_are_computed_from(monkeypatch: pytest.MonkeyPatch) -> None:
-    module: Any = importlib.import_module("shoal.study.reproduce.military")
+    module: Any = importlib.import_module("shoal.studies.reproduce.military")
     before = computed(module.published_table())
     monkeypatch.setattr(module, "ROWS", [row._replace(signal=row.signal[::-1]) for row in module.ROWS])
     after = computed(module.published_table())
@@ -120,7 +120,7 @@ def test_the_published_signals_are_computed_from(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_fitness_of_the_published_solutions_comes_out_in_most_rows() -> None:
-    module: Any = importlib.import_module("shoal.study.reproduce.military")
+    module: Any = importlib.import_module("shoal.studies.reproduce.military")
     table = module.published_table()
     ours, theirs = (table["columns"].index(name) for name in ("fitness", "fitness printed"))
     assert sum(abs(row[ours] - row[theirs]) <= 0.0025 for row in table["rows"]) >= 20
@@ -153,7 +153,7 @@ def test_all_writes_a_page_each_and_the_index(tmp_path: Path, monkeypatch: pytes
         table: Any = {"title": f"Table of {name}", "columns": ["a|b", "ours"], "rows": [["x", 1.5]], "note": "Noted."}
         return Result(name.title(), [table], convention="As read.")
 
-    monkeypatch.setattr("shoal.study.reproduce.reproduce", made)
+    monkeypatch.setattr("shoal.studies.reproduce.reproduce", made)
     done = CliRunner().invoke(main, ["reproduce", "all", "--quick", "-o", str(tmp_path)])
     assert done.exit_code == 0, done.output
     assert {path.stem for path in tmp_path.iterdir()} == {*ENTRIES, "index"}

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.data.scaling import scale
-from shoal.partition.exact import exact
+from shoal.protections.microaggregation.methods.exact import exact
+from shoal.table.scaling import scale
 
 # surface, employees, turnover, net profit of the companies A&A to K&K
 COMPANIES = np.array(

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import shoal
-from shoal.evolve.trace import Point
-from shoal.measure.columns import correlations, detail_lost, moments
+from shoal.engine.trace import Point
+from shoal.measures.columns import correlations, detail_lost, moments
 from shoal.report.bins import bins, dominated, in_order, round_edges, smoothed, tells_few, without_small
 from shoal.report.charts import evolution
 from shoal.report.page import Charts, Code, Grid, Page, Section, Text

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 import shoal
-from shoal.data import datasets
-from shoal.data.microfile import INFLUENTIAL, VITAL_VALUES
 from shoal.gate.findings import Findings
 from shoal.gate.saving import sentence
+from shoal.studies import datasets
+from shoal.studies.microfile import INFLUENTIAL, VITAL_VALUES
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -20,10 +20,10 @@ import shoal
 from command_line import run, sha256
 from shoal.cli import main
 from shoal.errors import ShoalWarning
-from shoal.partition.methods import METHODS
-from shoal.protect.run import FUNCTIONS, load_recipe, step_parameters
+from shoal.protections.microaggregation.register import METHODS
 from shoal.recipe import Input, Output
 from shoal.report.repeat import NO_OPTIONS, NOT_TYPED, TAKES_ORDER, command, option_of
+from shoal.running import FUNCTIONS, load_recipe, step_parameters
 
 NUMBERS = ["age", "income", "hours, weekly"]
 # What is read with which roles, what is called, and how its release is saved.

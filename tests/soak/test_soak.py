@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import odd_records
 import shoal
 from shoal.errors import ShoalError
-from shoal.partition.methods import METHODS
+from shoal.protections.microaggregation.register import METHODS
 
 CASES = int(os.environ.get("SHOAL_SOAK") or 60)
 TEXTS = (

@@ -1,1 +1,1 @@
-"""What an intruder can try on a release: attacks that are measured and reported."""
+"""What an intruder gets, one module for each attack."""

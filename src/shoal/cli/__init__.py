@@ -58,7 +58,7 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         from shoal.atomic import forget
-        from shoal.evolve.stopping import ending_on_sigterm, is_stop
+        from shoal.engine.stopping import ending_on_sigterm, is_stop
 
         forget()
         try:

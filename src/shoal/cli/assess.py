@@ -22,7 +22,7 @@ def command(original: str, release: str, convention: str, seed: int, as_json: bo
     """
     from shoal.assessment import assess
     from shoal.cli.tables import print_assessment
-    from shoal.data.table import read
+    from shoal.sources.reading import read
 
     check_seed(seed)
     roles = take_roles(given)

@@ -62,8 +62,8 @@ def command(
         return
     if original is None or release is None:
         raise UsageError("Two files are needed: shoal check ORIGINAL RELEASE")
-    from shoal.data.table import read
     from shoal.gate.check import check
+    from shoal.sources.reading import read
 
     if given["seed"] is not None:
         check_seed(given["seed"])
@@ -86,8 +86,8 @@ def command(
 
 def _from_recipe(path: str, given: dict[str, Any], roles: dict[str, Any]) -> None:
     """What the internal recipe says of the run, where the command line does not: the row order, the roles and k."""
-    from shoal.data.roles import Roles
-    from shoal.protect.run import load_recipe
+    from shoal.running import load_recipe
+    from shoal.table.roles import Roles
 
     known = load_recipe(path)
     if known.output is not None and known.output.shuffle and given["seed"] is None:

@@ -30,8 +30,8 @@ def command(report: str | None, as_json: bool, **given: Any) -> None:
 
     Ctrl-C ends with what was done so far.
     """
-    from shoal.data.files import check_distinct, check_place
-    from shoal.study.compare import compare
+    from shoal.comparison import compare
+    from shoal.sources.files import check_distinct, check_place
 
     say_when_compiling()
     if report is not None:

@@ -19,7 +19,7 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 def list_sets(as_json: bool) -> None:
     """Tell the known sets: rows, columns used, where they come from, where they were found."""
-    from shoal.data import datasets
+    from shoal.studies import datasets
 
     rows = datasets.listing()
     if as_json:
@@ -48,8 +48,8 @@ def list_sets(as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 def make(name: str, output: Path, seed: int, rows: int | None, columns: int | None, as_json: bool) -> None:
     """Write the set NAME to a file; its ending tells the format."""
-    from shoal.data import datasets
-    from shoal.data.files import check_target
+    from shoal.sources.files import check_target
+    from shoal.studies import datasets
 
     check_seed(seed)
     check_target(output)

@@ -27,7 +27,7 @@ class Delivery:
         self, given: dict[str, Any], written: Mapping[str, Any] | None = None, read: Mapping[str, Any] | None = None
     ) -> None:
         """`written`, `read`: further files of the command, by their options. What cannot be done is an error now."""
-        from shoal.data.files import check_distinct, check_place, check_target
+        from shoal.sources.files import check_distinct, check_place, check_target
 
         self.output: str | None = given.pop("output")
         self.report: str | None = given.pop("report")

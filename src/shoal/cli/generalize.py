@@ -60,7 +60,7 @@ def command(
         raise UsageError("k is missing: give -k K, the least number of records in a class")
     files = {f"--taxonomy {text}": text.partition("=")[2] for text in given["taxonomy"]}
     delivery = Delivery(given, written={"--mapping": mapping}, read={"--apply": applied, **files})
-    from shoal.protect.generalize import apply_mapping, generalize
+    from shoal.protections.generalization.protect import apply_mapping, generalize
 
     order = given.pop("order")  # of this method: it may also be a rule for all columns
     table = read_table(given)
@@ -75,7 +75,7 @@ def command(
 
 def _refuse_with_apply(context: click.Context) -> None:
     """With a given mapping nothing is searched: an option of the search would be ignored, so it is an error."""
-    from shoal.protect.generalize import apply_mapping, generalize
+    from shoal.protections.generalization.protect import apply_mapping, generalize
 
     own, of_search = (inspect.signature(function).parameters for function in (apply_mapping, generalize))
     for name in ("mapping", *of_search):

@@ -49,7 +49,7 @@ def command(
     Every record then looks like at least k - 1 others within each group of columns. Over all columns together fewer
     may look alike: the joint k is measured and printed.
     """
-    from shoal.protect.grouping import group_attributes
+    from shoal.protections.grouping.protect import group_attributes
 
     say_when_compiling()
     delivery = Delivery(given, read={"--groups": None if groups_file is None else groups_file.partition("#")[0]})

@@ -25,9 +25,9 @@ def command(file: str, roles: str | None, save_roles: str | None, as_json: bool,
     The draft is for a person to review: a column that is stable over time, available outside and distinguishing is a
     quasi-identifier.
     """
-    from shoal.data.files import check_place
-    from shoal.data.table import read
     from shoal.overview import look
+    from shoal.sources.files import check_place
+    from shoal.sources.reading import read
 
     if save_roles is not None:
         check_place(save_roles, file, *([] if roles is None else [roles]))

@@ -20,7 +20,7 @@ from shoal.cli.options import (
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
-    from shoal.protect.mask import GroupRelease
+    from shoal.protections.regions.protect import GroupRelease
 
 # Options that belong to one method only: the other refuses them.
 METHOD_OPTIONS = (
@@ -126,7 +126,7 @@ def command(swap_file: str | None, **given: Any) -> None:
     for name in ("alphas", "compatibility", "distortion", "pick"):  # what is not typed is as the settings have it
         if given[name] is None:
             del given[name]
-    from shoal.protect.mask import mask_group
+    from shoal.protections.regions.protect import mask_group
 
     table = read_table(given)
     with progress_bar("masking") as progress:
@@ -156,7 +156,7 @@ def _floats(text: str) -> list[float]:
 def _write_swaps(release: GroupRelease, path: str) -> None:
     from pathlib import Path
 
-    from shoal.data.files import atomically
+    from shoal.sources.files import atomically
 
     rows = release.swap_list()
     with atomically(Path(path)) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:

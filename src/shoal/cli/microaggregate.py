@@ -82,7 +82,7 @@ def command(**given: Any) -> None:
     Numbers get the group's mean, ordinal columns its median, nominal columns its most frequent value. Without --quasi,
     every column without a role is protected. Every record then shares its protected columns with at least k - 1 others.
     """
-    from shoal.partition.methods import method
+    from shoal.protections.microaggregation.register import method
 
     say_when_compiling()
     own = {name: given.pop(name) for name in (option.name or "" for option in METHOD_OPTIONS)}
@@ -95,7 +95,7 @@ def command(**given: Any) -> None:
         options["path_order"] = bare[-1]
         method(given["method"]).check_options(options)
     given["importance"] = dict(given["importance"]) or None
-    from shoal.protect.microaggregation import microaggregate
+    from shoal.protections.microaggregation.protect import microaggregate
 
     table = read_table(given)
     with progress_bar("grouping") as progress:

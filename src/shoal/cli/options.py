@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from shoal.data.table import Table
-    from shoal.evolve.progress import Progress
+    from shoal.engine.progress import Progress
+    from shoal.table.table import Table
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -166,7 +166,7 @@ def take_roles(given: dict[str, Any]) -> dict[str, Any]:
 
 def read_table(given: dict[str, Any]) -> Table:
     """The table of the input options, taken out of a command's arguments; its `order` must be by column."""
-    from shoal.data.table import read
+    from shoal.sources.reading import read
 
     text = {name: given.pop(name) for name in ("delimiter", "encoding", "decimal")}
     return read(given.pop("file"), **take_roles(given), **text)
@@ -195,7 +195,7 @@ def _plain(value: Any) -> Any:
 @contextmanager
 def progress_bar(label: str) -> Iterator[Progress]:
     """A bar on stderr, on a terminal only: stage, share done, how much of how much, best so far, time left."""
-    from shoal.evolve.progress import silent
+    from shoal.engine.progress import silent
 
     if not sys.stderr.isatty():
         yield silent
@@ -230,7 +230,7 @@ def progress_bar(label: str) -> Iterator[Progress]:
 
 def say_when_compiling() -> None:
     """Tell once, on stderr, that the first run compiles; later ones load what it made."""
-    from shoal.kernels.compiling import when_compiling
+    from shoal.engine.kernels.compiling import when_compiling
 
     when_compiling(lambda _: click.echo("Compiling for this machine (once; `shoal warmup` does it ahead) …", err=True))
 

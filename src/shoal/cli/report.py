@@ -41,10 +41,10 @@ def command(
     Both hold the same records in the same order, unless --shuffled, --recipe or --seed says otherwise. The report does
     not describe how the release was made.
     """
-    from shoal.data.files import check_distinct, check_place
-    from shoal.data.table import read
-    from shoal.protect.run import load_recipe
     from shoal.report.release import report_files
+    from shoal.running import load_recipe
+    from shoal.sources.files import check_distinct, check_place
+    from shoal.sources.reading import read
 
     say_when_compiling()
     check_place(output, original, release)

@@ -11,7 +11,7 @@ import click
 from shoal.cli.options import print_json, say_when_compiling
 
 if TYPE_CHECKING:
-    from shoal.study.reproduce.result import Result
+    from shoal.studies.reproduce.result import Result
 
 ALL = "all"
 
@@ -45,9 +45,9 @@ def command(
     The list has every table and figure of the five documents, with the name that makes it again or why none does.
     `shoal reproduce all -o docs/published` writes the pages of the docs' section "Published results".
     """
-    from shoal.evolve.clock import Clock
-    from shoal.study.reproduce import ENTRIES, reproduce
-    from shoal.study.reproduce.pages import write_index, write_page
+    from shoal.engine.clock import Clock
+    from shoal.studies.reproduce import ENTRIES, reproduce
+    from shoal.studies.reproduce.pages import write_index, write_page
 
     if not names:
         list_published(as_json)
@@ -76,8 +76,8 @@ def command(
 def list_published(as_json: bool) -> None:
     """Every printed table and figure, by document."""
     from shoal.cli.tables import print_table
-    from shoal.study.reproduce import ENTRIES
-    from shoal.study.reproduce.catalogue import ITEMS
+    from shoal.studies.reproduce import ENTRIES
+    from shoal.studies.reproduce.catalogue import ITEMS
 
     if as_json:
         print_json({"names": {n: about for n, (_, about) in ENTRIES.items()}, "printed": [i._asdict() for i in ITEMS]})

@@ -54,10 +54,10 @@ def command(
 
     RECIPE is a TOML file that --save-recipe wrote, or one of your own; its steps are done one after the other.
     """
-    from shoal.data.files import check_distinct, check_place, check_target
     from shoal.gate.policy import check_policy
-    from shoal.protect.run import load_recipe, run
     from shoal.recipe import naming_line
+    from shoal.running import load_recipe, run
+    from shoal.sources.files import check_distinct, check_place, check_target
 
     say_when_compiling()
     check_external(external, report)
@@ -119,7 +119,7 @@ def files_read(recipe: Recipe, folder: Path) -> dict[str, str | Path]:
 
 def _written(recipe: Recipe, target: str) -> dict[str, Any]:
     """The checksum of what was written, and whether it is that of the recipe, if this can be said."""
-    from shoal.data.files import checksum, format_of
+    from shoal.sources.files import checksum, format_of
 
     found, known = checksum(target), recipe.output
     timed = format_of(Path(target)).family == "labelled"  # SPSS, Stata and SAS files hold the time of writing

@@ -49,7 +49,7 @@ def check_study(data: str, folder: str, names: Sequence[str]) -> None:
     """An error now if the folder cannot be written, or if DATA is one of the files that the study writes into it."""
     from pathlib import Path
 
-    from shoal.data.files import check_distinct, check_place
+    from shoal.sources.files import check_distinct, check_place
 
     place = Path(folder)
     nearest = next(path for path in (place, *place.absolute().parents) if path.exists())
@@ -89,8 +89,8 @@ def sensitivity(
     """
     from pathlib import Path
 
-    from shoal.study.analysis import analyse
-    from shoal.study.sensitivity import chosen_grid, run_grid, values_of
+    from shoal.studies.analysis import analyse
+    from shoal.studies.sensitivity import chosen_grid, run_grid, values_of
 
     say_when_compiling()
     check_study(data, output, ("runs.parquet", "runs.jsonl", "sensitivity.html", "sensitivity.json"))
@@ -103,7 +103,7 @@ def sensitivity(
     except KeyboardInterrupt:
         click.echo(f"Stopped; the finished runs are in {folder}: the same command goes on from there.", err=True)
         raise click.exceptions.Exit(130) from None
-    from shoal.study.outcome import outcome
+    from shoal.studies.outcome import outcome
 
     result = outcome(data, runs, analyse(runs))
     result.write(folder, "sensitivity")
@@ -141,8 +141,8 @@ def operators(
 
     import polars as pl
 
-    from shoal.study.operators import study_operators, write_operators
-    from shoal.study.sensitivity import values_of
+    from shoal.studies.operators import study_operators, write_operators
+    from shoal.studies.sensitivity import values_of
 
     say_when_compiling()
     if not all(level.is_integer() for level in levels):  # neither of NaN nor of infinity
@@ -169,7 +169,7 @@ def alpha(alphas: tuple[float, ...] | None, quick: bool, seed: int, output: str 
     from pathlib import Path
 
     from shoal.cli.reproduce import print_result
-    from shoal.study.alpha import ALPHAS, alpha_study
+    from shoal.studies.alpha import ALPHAS, alpha_study
 
     say_when_compiling()
     with progress_bar("alpha") as progress:

@@ -16,7 +16,7 @@ from shoal.report.figures import figure
 
 if TYPE_CHECKING:
     from shoal.gate.figures import Figures
-    from shoal.measure.assessment import Assessment
+    from shoal.measures.assessment import Assessment
     from shoal.release import Release
 
 

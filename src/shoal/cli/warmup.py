@@ -10,8 +10,10 @@ import click
 @click.command()
 def command() -> None:
     """Compile every kernel for this machine now, so that no later run has to wait."""
-    from shoal.kernels.compiling import cache_folder, warm_up
+    from shoal.engine.kernels.compiling import cache_folder, warm_up
+    from shoal.engine.partition.kernels.squares import Squares
+    from shoal.engine.partition.space import search_kernels
 
     started = time.perf_counter()
-    modules = warm_up()
-    click.echo(f"{modules} kernel modules ready in {time.perf_counter() - started:.1f} s, kept in {cache_folder()}")
+    kernels = warm_up(search_kernels(Squares()))
+    click.echo(f"{kernels} kernels ready in {time.perf_counter() - started:.1f} s, kept in {cache_folder()}")

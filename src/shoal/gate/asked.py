@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shoal.data.roles import Roles
 from shoal.errors import UsageError, check_choice
+from shoal.table.roles import Roles
 
 KINDS = ("distinct", "entropy", "recursive")
 

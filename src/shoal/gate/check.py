@@ -14,17 +14,18 @@ from typing import Any
 
 import polars as pl
 
-from shoal.data.roles import Roles, names
-from shoal.data.table import Table, read
 from shoal.errors import UsageError
 from shoal.gate import content, exposure, linkage, members, previous, promises, roles, swapped, traces
 from shoal.gate.asked import Asked, TargetGroup, read_diversity
 from shoal.gate.case import Case
 from shoal.gate.cells import comparable, sorted_rows
 from shoal.gate.findings import Finding, Findings
-from shoal.gate.order import follows, shuffled_order
 from shoal.gate.policy import policy_named
 from shoal.gate.reading import Written, frame_of, read_written
+from shoal.gate.row_order import follows, shuffled_order
+from shoal.sources.reading import read
+from shoal.table.roles import Roles, names
+from shoal.table.table import Table
 
 Check = Callable[[Case], Finding | tuple[Finding, ...]]
 

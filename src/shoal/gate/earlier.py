@@ -30,8 +30,8 @@ from shoal.gate.cells import (
     numbers,
     text_of,
 )
-from shoal.gate.order import follows
 from shoal.gate.reading import typed
+from shoal.gate.row_order import follows
 
 ORDER, SHARED = "order", "shared columns"
 CHANCE = -np.log(1e-6)  # agreement with a probability below 1e-6 is not chance

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.data.delimited import cells_of_any_length
-from shoal.data.files import as_polars
-from shoal.data.frames import check_names, wrap
 from shoal.errors import InputError, UsageError
 from shoal.gate import metadata as beside
+from shoal.sources.csv import cells_of_any_length
+from shoal.sources.files import as_polars
+from shoal.table.frames import check_names, wrap
 
 TEXT_FILES = (".csv", ".tsv", ".txt")
 LABELLED = {".sav": "read_sav", ".zsav": "read_sav", ".por": "read_por", ".dta": "read_dta", ".xpt": "read_xport"}

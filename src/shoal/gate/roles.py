@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import polars as pl
 
-from shoal.data.likeness import identifier_reason, repeated_identifier_reason, unit_reason
 from shoal.gate.case import UNALIGNED_TODO, Case
 from shoal.gate.cells import is_number
 from shoal.gate.figures import Figure
 from shoal.gate.findings import Finding, counted, percent
 from shoal.gate.policy import stricter
+from shoal.table.likeness import identifier_reason, repeated_identifier_reason, unit_reason
 
 ROLES = (
     "Give each a role: --quasi to protect it, --confidential, --drop, or --as-is; "

@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.data.files import as_polars, write_file
-from shoal.data.source import FileSource
-from shoal.data.table import Table
 from shoal.errors import PromiseError, ShoalWarning
 from shoal.gate.asked import Asked
 from shoal.gate.case import Case
 from shoal.gate.cells import classes
 from shoal.gate.check import examine
 from shoal.gate.findings import Finding, Findings
-from shoal.gate.order import shuffled_order
 from shoal.gate.policy import policy_named
 from shoal.gate.reading import Written, frame_of, read_written
+from shoal.gate.row_order import shuffled_order
+from shoal.sources.files import as_polars, write_file
+from shoal.table.source import FileSource
+from shoal.table.table import Table
 
 
 @dataclass(frozen=True)

@@ -1,3 +1,3 @@
-"""Group anonymity: hide where a group is concentrated, by swapping records (Chertov and Tavrov 2017)."""
+"""Group anonymity (Chertov and Tavrov 2017), by its earlier name; the code is in `shoal.protections.regions`."""
 
-from shoal.masking import outliers as outliers
+from shoal.protections.regions import outliers as outliers

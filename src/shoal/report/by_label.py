@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shoal.data.table import Table
 from shoal.losses import SAMPLE, Crossed, crossed_columns
-from shoal.measure.subgroups import sign_change_pairs, slopes, worst_subgroups
+from shoal.measures.subgroups import sign_change_pairs, slopes, worst_subgroups
 from shoal.report.page import Block, Grid, Text
+from shoal.table.table import Table
 
 
 def by_label(before: Table, after: Table, columns: Sequence[str]) -> list[Block]:

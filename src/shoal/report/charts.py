@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 
 if TYPE_CHECKING:
-    from shoal.evolve.trace import Point
+    from shoal.engine.trace import Point
     from shoal.report.bins import Bins
 
 BEFORE, AFTER = "#8a94a6", "#0b7285"

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.data.kinds import kind_of, labels_of
-from shoal.data.table import Table
 from shoal.errors import ShoalError
+from shoal.table.kinds import kind_of, labels_of
+from shoal.table.table import Table
 
 Ints = NDArray[np.int64]
 

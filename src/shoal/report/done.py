@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.generalization.labels import SUPPRESSED
 from shoal.report import charts
 from shoal.report.page import Block, Charts, Grid, Text
 from shoal.report.swaps import swap_headline
+from shoal.table.labels import SUPPRESSED
 
 if TYPE_CHECKING:
     from shoal.release import Release

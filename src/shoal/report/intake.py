@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from shoal.data.table import Table
 from shoal.report.page import Block, Grid, Text, Told
+from shoal.table.table import Table
 
 REMOVED = ("identifier", "unit", "dropped")
 

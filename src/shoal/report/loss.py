@@ -14,11 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.data.columns import coded
-from shoal.data.kinds import days
-from shoal.data.table import Table
-from shoal.measure.columns import correlations, detail_lost, moments, quantiles
-from shoal.measure.loss import information_loss
+from shoal.measures.columns import correlations, detail_lost, moments, quantiles
+from shoal.measures.loss import information_loss
 from shoal.report import charts
 from shoal.report.bins import bins, in_order, is_small, smoothed, tells_few
 from shoal.report.compared import (
@@ -32,6 +29,9 @@ from shoal.report.compared import (
     compared_labels,
 )
 from shoal.report.page import Block, Charts, Grid, Told
+from shoal.table.columns import coded
+from shoal.table.kinds import days
+from shoal.table.table import Table
 
 Floats = NDArray[np.float64]
 Facts = Mapping[str, Any]

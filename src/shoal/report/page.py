@@ -16,9 +16,9 @@ from plotly.io.json import to_json_plotly
 from plotly.offline import get_plotlyjs
 
 from shoal import __version__
-from shoal.data.files import atomically, check_place
 from shoal.report.charts import styled
 from shoal.report.figures import figure
+from shoal.sources.files import atomically, check_place
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shoal.data.reading import as_table
-from shoal.data.table import Table
 from shoal.errors import InputError, unknown
 from shoal.gate.check import check
 from shoal.gate.findings import Findings
-from shoal.gate.order import side_by_side
+from shoal.gate.row_order import side_by_side
 from shoal.losses import large_losses
 from shoal.report.bins import is_small, threshold
 from shoal.report.by_label import by_label
@@ -31,6 +29,8 @@ from shoal.report.page import Block, Page, Points, Section, Text
 from shoal.report.repeat import repeat
 from shoal.report.risk import risk
 from shoal.report.swaps import swap_headline, swap_loss, swap_risk
+from shoal.sources.reading import as_table
+from shoal.table.table import Table
 
 UNMEASURED = (
     "The rows of the release are in an order of their own: people found, interval disclosure, changed cells and the "

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.data.columns import coded
-from shoal.data.table import Table
-from shoal.generalization.labels import SUPPRESSED
-from shoal.measure.anonymity import classes
-from shoal.measure.interval import interval_disclosure
+from shoal.measures.anonymity import classes
+from shoal.measures.interval import interval_disclosure
 from shoal.report import charts
 from shoal.report.compared import numbers_among
 from shoal.report.page import Block, Charts, Grid, Told
+from shoal.table.columns import coded
+from shoal.table.labels import SUPPRESSED
+from shoal.table.table import Table
 
 Ints = NDArray[np.int64]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from shoal.data.columns import coded
 from shoal.report.page import Block, Grid, Text, Told
+from shoal.table.columns import coded
 
 
 def swap_loss(release: Any, external: bool) -> list[Block]:

@@ -1,1 +1,0 @@
-"""Files and frames in, arrays out, and the same kind of frame back."""

@@ -1,0 +1,24 @@
+"""How long something took: CPU seconds of all threads, compilation apart, and seconds by the clock."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+
+class Clock:
+    """Runs from its creation on."""
+
+    def __init__(self) -> None:
+        self._wall = time.perf_counter()
+        self._cpu = time.process_time()
+        self._compiling = _compile_seconds()
+
+    def read(self) -> dict[str, float]:
+        cpu = time.process_time() - self._cpu - (_compile_seconds() - self._compiling)
+        return {"cpu_seconds": round(max(cpu, 0.0), 4), "seconds": round(time.perf_counter() - self._wall, 4)}
+
+
+def _compile_seconds() -> float:
+    module = sys.modules.get("shoal.engine.kernels.compiling")
+    return float(module.compile_seconds()) if module else 0.0

@@ -1,0 +1,1 @@
+"""How kernels are compiled, and the compiled functions that several packages share."""

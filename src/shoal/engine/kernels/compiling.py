@@ -1,0 +1,346 @@
+"""How kernels are compiled: on their first call, for the signatures they state, with a cache that is never stale.
+
+An entry point is `@kernel(signature)`: Python calls it. A function that only kernels call is `@inner`; `@bare` or
+`@inlined` in the innermost loops of a search; `@fused` where a call would cost more than the work. Importing a module
+of kernels compiles nothing and does not even import Numba. A search that needs several kernels names them in
+`compile_ahead`, which compiles what is missing in several processes. Fast-math is off: the engines of one method must
+give the same labels, and reordered sums would change ties.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import os
+import pkgutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+F = TypeVar("F", bound=Callable[..., Any])
+Signature = str | Callable[..., Any]
+
+FLAGS = {"nogil": True, "fastmath": False, "error_model": "numpy", "boundscheck": False}
+BARE = {**FLAGS, "_nrt": False}
+PART = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # code that is only ever called from other kernels
+
+
+def kernel(signature: Signature) -> Callable[[F], F]:
+    """An entry point, compiled on its first call.
+
+    signature: Numba's text, or a function of the first arguments that gives the result's type and every argument's,
+    each as text or by an example. Such a kernel is compiled once for each kind of these arguments: one for each loss.
+    """
+
+    def decorate(function: F) -> F:
+        return cast(F, Kernel(function, signature))
+
+    return decorate
+
+
+def inner(function: F) -> F:
+    """A function that only kernels call; it becomes part of their code."""
+    return cast(F, InnerFunction(function, {**PART, **FLAGS}))
+
+
+def bare(function: F) -> F:
+    """As `inner`, but without counting references to arrays.
+
+    The counting took 40 % of a search's time. Such a function may not make, slice or give back an array.
+    """
+    return cast(F, InnerFunction(function, {**PART, **BARE}))
+
+
+def inlined(function: F) -> F:
+    """As `bare`, and never left as a call: every array handed over costs several words on the stack."""
+    return cast(F, InnerFunction(function, {**PART, **BARE, "forceinline": True}))
+
+
+def fused(function: F) -> F:
+    """Put a function's body into its callers, for loops so short that a call would cost more than the work."""
+    return cast(F, InnerFunction(function, {**FLAGS, "inline": "always"}))
+
+
+class InnerFunction:
+    """A function of kernels. Numba sees a compiled function, by `_numba_type_`; Python calls it as it is written."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self.targetoptions = options
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.py_func(*arguments)
+
+    @functools.cached_property
+    def _dispatcher(self) -> Any:  # kept: its type only refers to it weakly
+        return load_numba().njit(**self.targetoptions)(self.py_func)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return load_numba().typeof(self._dispatcher)
+
+
+class Kernel:
+    """An entry point: compiled, or loaded from the cache, when it is first called. Only Python may call it."""
+
+    def __init__(self, function: Callable[..., Any], signature: Signature) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self._signature = signature
+        self._generic = 0 if isinstance(signature, str) else signature.__code__.co_argcount
+        self._compiled: dict[Any, Callable[..., Any]] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """Where it stands: module:function."""
+        return f"{self.py_func.__module__}:{self.py_func.__name__}"
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.compiled(*arguments[: self._generic])(*arguments)
+
+    def compiled(self, *first: Any) -> Callable[..., Any]:
+        """The compiled function, for such first arguments as its signature depends on."""
+        key = tuple(_kind(argument) for argument in first)
+        if key not in self._compiled:
+            with self._lock:
+                if key not in self._compiled:
+                    self._compiled[key] = _compile(self.py_func, self._types(first))
+        return self._compiled[key]
+
+    def mark(self, *first: Any) -> Path:
+        """The file that says that the kernel is in the cache."""
+        kinds = "".join(f"-{type(argument).__name__}" for argument in first)
+        return cache_folder() / f"{self.name.replace(':', '.')}{kinds}.ready"
+
+    def _types(self, first: Sequence[Any]) -> Any:
+        if isinstance(self._signature, str):
+            return self._signature
+        numba = load_numba()
+        named = vars(numba.types)
+        result, *given = self._signature(*first)
+        kinds = [eval(kind, {}, named) if isinstance(kind, str) else numba.typeof(kind) for kind in given]
+        return eval(result, {}, named)(*kinds)
+
+
+def _kind(argument: Any) -> Any:
+    """What decides the compiled form of an argument: its class, and the kinds of the arrays that it holds."""
+    if isinstance(argument, tuple):
+        return type(argument), tuple(getattr(part, "dtype", None) for part in argument)
+    return type(argument)
+
+
+def _compile(function: Callable[..., Any], signature: Any) -> Callable[..., Any]:
+    numba = load_numba()
+    started, inside = time.process_time(), _account.seconds
+    with _one_at_a_time, _own_cache():
+        try:
+            compiled: Callable[..., Any] = numba.njit(signature, cache=True, **FLAGS)(function)
+        except RuntimeError:  # no folder for a cache can be written: every process compiles for itself
+            compiled = numba.njit(signature, **FLAGS)(function)
+    # Loading from the cache is no search either; it is booked with the compilation.
+    _account.seconds = inside + (time.process_time() - started)
+    return compiled
+
+
+@functools.cache
+def load_numba() -> Any:
+    """Numba with Shoal's settings, imported when the first kernel needs it."""
+    import numba
+    from numba.core import event
+
+    # Lanes written out by hand become vector instructions; that changes no order of operations, so no answer.
+    numba.config.SLP_VECTORIZE = 1
+
+    class Listener(event.Listener):  # type: ignore[misc]
+        """Hears of every compilation, to say once that it takes a moment."""
+
+        def on_start(self, event: Any) -> None:
+            _account.announce(str(event.data["dispatcher"].py_func.__name__))
+
+        def on_end(self, event: Any) -> None:
+            return
+
+    event.register("numba:compile", Listener())
+    for register in _waiting:
+        register()
+    _waiting.clear()
+    return numba
+
+
+def with_numba(register: Callable[[], Any]) -> None:
+    """Call `register` as soon as Numba is loaded: for what extends Numba itself."""
+    if load_numba.cache_info().currsize:
+        register()
+    else:
+        _waiting.append(register)
+
+
+# -- compiling ahead -------------------------------------------------------------------------------
+
+
+def compile_ahead(*kernels: Any) -> None:
+    """Compile the kernels that are not in the cache, in as many processes as there are cores.
+
+    A kernel, or (kernel, first arguments...) where its form depends on them. Numba compiles one function at a time in a
+    process, and kernels of one folder share code, so a process gets kernels of one folder where that fills the cores.
+    What fails here is compiled when it is called.
+    """
+    wanted = [item if isinstance(item, tuple) else (item,) for item in kernels]
+    missing = [(kernel, first) for kernel, *first in wanted if not kernel.mark(*first).exists()]
+    cores = len(os.sched_getaffinity(0))
+    if len(missing) < 2 or cores < 2:
+        return
+    _account.announce(missing[0][0].py_func.__name__)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    call = "import sys, pickle; from shoal.engine.kernels import compiling; compiling.load(sys.stdin.buffer.read())"
+
+    def run(share: list[Any]) -> None:
+        import pickle
+
+        given = pickle.dumps([(kernel.name, first) for kernel, first in share])
+        subprocess.run([sys.executable, "-c", call], input=given, env=environment, capture_output=True)
+
+    with ThreadPoolExecutor(cores) as pool:
+        list(pool.map(run, balanced(missing, cores)))
+
+
+def balanced(kernels: Sequence[tuple[Any, Any]], parts: int) -> list[list[tuple[Any, Any]]]:
+    """The kernels in so many lists of about equal work, those of one folder together.
+
+    The work is guessed by the length of the folder's sources. A folder that is more than a part's share is split.
+    """
+    folders: dict[str, list[tuple[Any, Any]]] = {}
+    for item in kernels:
+        folders.setdefault(item[0].py_func.__module__.rpartition(".")[0], []).append(item)
+    share = -(-len(kernels) // parts)
+    pieces = [group[i : i + share] for group in folders.values() for i in range(0, len(group), share)]
+    lists: list[list[tuple[Any, Any]]] = [[] for _ in range(min(parts, len(pieces)))]
+    for piece in sorted(pieces, key=len, reverse=True):
+        min(lists, key=len).extend(piece)
+    return lists
+
+
+def load(pickled: bytes) -> None:
+    """Compile kernels by name, and note that each is in the cache."""
+    import pickle
+
+    for name, first in pickle.loads(pickled):
+        entry = kernel_named(name)
+        entry.compiled(*first)
+        entry.mark(*first).touch()
+
+
+def kernel_named(name: str) -> Kernel:
+    """The kernel module:function."""
+    module, _, function = name.partition(":")
+    found: Kernel = getattr(importlib.import_module(module), function)
+    return found
+
+
+def every_kernel() -> list[Kernel]:
+    """All kernels of the package, by name."""
+    found = {
+        entry.name: entry
+        for module in kernel_modules()
+        for entry in vars(importlib.import_module(module)).values()
+        if isinstance(entry, Kernel)
+    }
+    return [found[name] for name in sorted(found)]
+
+
+def kernel_modules() -> list[str]:
+    """The modules in the folders called `kernels`."""
+    import shoal
+
+    names = (module.name for module in pkgutil.walk_packages(shoal.__path__, "shoal.") if not module.ispkg)
+    return [name for name in names if ".kernels." in name and name != __name__]
+
+
+def warm_up(also: Iterable[tuple[Kernel, Any]] = ()) -> int:
+    """Compile every kernel; gives their number. also: those whose form depends on arguments, with them."""
+    generic = {kernel: first for kernel, *first in also}
+    kernels = [(entry, *generic.get(entry, ())) for entry in every_kernel() if not entry._generic or entry in generic]
+    compile_ahead(*kernels)
+    for entry, *first in kernels:
+        entry.compiled(*first)
+    return len(kernels)
+
+
+# -- the cache and the account ---------------------------------------------------------------------
+
+
+def compile_seconds() -> float:
+    """CPU seconds spent on compiling and loading kernels in this process so far."""
+    return _account.seconds
+
+
+def when_compiling(say: Callable[[str], None]) -> None:
+    """Call `say` once, with the first kernel's name, if anything has to be compiled."""
+    _account.say = say
+
+
+@functools.cache
+def cache_folder() -> Path:
+    """Where compiled kernels are kept; the name covers everything that decides the code, so it can never be stale."""
+    root = os.environ.get("NUMBA_CACHE_DIR") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "shoal"
+    )
+    return Path(root) / f"kernels-{source_hash(Path(__file__).parents[2])[:12]}"
+
+
+def source_hash(package: Path) -> str:
+    """The hash of every source in a folder called `kernels`, its place, the flags and Numba's version.
+
+    Numba looks at the file of a kernel only, not at the files of the functions it calls.
+    """
+    from importlib.metadata import version
+
+    digest = hashlib.sha256(repr((sorted(FLAGS.items()), sorted(BARE.items()), version("numba"))).encode())
+    for source in sorted(package.glob("**/kernels/**/*.py")):
+        content = source.read_bytes()
+        digest.update(f"{source.relative_to(package).as_posix()} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+@contextmanager
+def _own_cache() -> Iterator[None]:
+    """Shoal's cache folder and cache files, only while a kernel is looked up: other packages keep theirs."""
+    from numba.core import caching
+
+    from shoal.engine.kernels.cache_files import CheckedCacheFile
+
+    config = load_numba().config
+    before = config.CACHE_DIR, caching.IndexDataCacheFile
+    config.CACHE_DIR, caching.IndexDataCacheFile = str(cache_folder()), CheckedCacheFile
+    try:
+        yield
+    finally:
+        config.CACHE_DIR, caching.IndexDataCacheFile = before
+
+
+class _Account:
+    """The time that compiling took, and whom to tell."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.say: Callable[[str], None] | None = None
+
+    def announce(self, name: str) -> None:
+        if self.say is not None:
+            say, self.say = self.say, None
+            say(name)
+
+
+_waiting: list[Callable[[], Any]] = []
+_one_at_a_time = threading.RLock()  # Numba's settings are global, and it compiles one function at a time anyway
+_account = _Account()

@@ -1,0 +1,55 @@
+"""The k nearest records met so far, in a max-heap ordered by (distance, row).
+
+The farthest of them stands at the root, so a record is compared with the root alone. Equal distances are
+told apart by the row: the lower row is the nearer.
+"""
+
+from __future__ import annotations
+
+from shoal.engine.kernels.compiling import inner
+from shoal.engine.kernels.distance import Floats, Ints
+
+
+@inner
+def offer(far: Floats, rows: Ints, size: int, distance: float, row: int) -> int:
+    """Take a record into the heap if it is among the nearest; gives the heap's new size."""
+    if size < far.size:
+        i = size
+        while i > 0:
+            above = (i - 1) // 2
+            if far[above] > distance or (far[above] == distance and rows[above] > row):
+                break
+            far[i], rows[i] = far[above], rows[above]
+            i = above
+        far[i], rows[i] = distance, row
+        return size + 1
+    if distance < far[0] or (distance == far[0] and row < rows[0]):
+        _sink(far, rows, size, distance, row)
+    return size
+
+
+@inner
+def sort_nearest(far: Floats, rows: Ints, size: int) -> None:
+    """Turn the heap into a list, nearest first."""
+    for last in range(size - 1, 0, -1):
+        distance, row = far[last], rows[last]
+        far[last], rows[last] = far[0], rows[0]
+        _sink(far, rows, last, distance, row)
+
+
+@inner
+def _sink(far: Floats, rows: Ints, size: int, distance: float, row: int) -> None:
+    """Put a record at the root in place of what is there, and let it sink."""
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= size:
+            break
+        other = child + 1
+        if other < size and (far[other] > far[child] or (far[other] == far[child] and rows[other] > rows[child])):
+            child = other
+        if distance > far[child] or (distance == far[child] and row > rows[child]):
+            break
+        far[i], rows[i] = far[child], rows[child]
+        i = child
+    far[i], rows[i] = distance, row

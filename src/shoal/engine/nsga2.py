@@ -1,0 +1,33 @@
+"""What NSGA-II asks of a population: fronts, crowding, and who survives (Deb et al. 2002)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.engine.kernels.nsga2 import crowding, ranks
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A population's ranks (0 is best) and crowding distances (more is better)."""
+
+    rank: Ints
+    distance: Floats
+
+
+def ranked(objectives: Floats) -> Ranked:
+    """Ranks and crowding distances of points whose objectives are all to be minimised."""
+    values = np.ascontiguousarray(objectives, dtype=np.float64)
+    rank = ranks(values)
+    return Ranked(rank, crowding(values, rank))
+
+
+def survivors(order: Ranked, size: int) -> Ints:
+    """The `size` best by rank, then by crowding distance, then by place."""
+    return np.lexsort((-order.distance, order.rank))[:size].astype(np.int64)

@@ -1,0 +1,1 @@
+"""The search over partitions of records into groups of at least k."""

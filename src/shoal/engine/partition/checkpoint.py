@@ -1,0 +1,242 @@
+"""The state of a long search in a file, written atomically, so that a stopped search can go on where it was.
+
+A checkpoint holds the chains of the current stage, the stage's number, the partitions collected before it, and how far
+the recombinations are that follow. It belongs to one input and one set of options: their fingerprint is in it, and
+another search refuses it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import threading
+import time
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.atomic import atomically
+from shoal.engine.partition.chains import COLD, HOT, STEP, Chain
+from shoal.engine.partition.recombine import Recombination
+from shoal.errors import InputError, UsageError, WriteError
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int32]
+State = tuple[list[Chain], int, list[Indices], list[Recombination]]
+
+SPARED = 5  # times what a write took: so long there is no other for the sake of a recombination
+EVERY = 20.0  # seconds between two writes, at most
+DAMAGED = (
+    OSError, KeyError, TypeError, ValueError, IndexError, EOFError, MemoryError, RecursionError, NotImplementedError,
+    zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+MOST_SNAPSHOTS = 1_000  # of one chain, many more than a search takes
+WRITES = 30  # in a whole search, at least: a killed one loses a thirtieth of its work and the pieces under way
+
+
+class Checkpoint:
+    """Writes and reads the state of one search; does nothing without a path."""
+
+    def __init__(
+        self, path: Path | None, values: Floats, weights: Floats | None, k: int, options: tuple[object, ...], work: int
+    ) -> None:
+        self.path = None if path is None else Path(path)
+        self._step = work / WRITES
+        self._last, self._stage, self._done = time.monotonic(), 0, 0
+        self._took = 0.0  # seconds, the last write
+        self._lock = threading.Lock()
+        self._fingerprint = ""
+        self._bounds = Bounds(len(values), k, work)
+        if self.path is not None:
+            _check_place(self.path)
+            digest = hashlib.sha256(repr((values.shape, k, options)).encode())
+            digest.update(np.ascontiguousarray(values).tobytes())
+            digest.update(b"" if weights is None else np.ascontiguousarray(weights).tobytes())
+            self._fingerprint = digest.hexdigest()
+
+    def save(
+        self,
+        chains: Sequence[Chain],
+        *,
+        stage: int = 0,
+        kept: Sequence[Indices] = (),
+        recombined: Sequence[Recombination] = (),
+        now: bool = False,
+    ) -> None:
+        """Write the state, unless little was done since it was written; another thread's write is not waited for."""
+        due = now or self._due(chains, stage, bool(recombined))
+        if self.path is None or not due or not self._lock.acquire(blocking=now):
+            return
+        clock = time.monotonic()
+        try:
+            with STEP:
+                self._stage, self._done = stage, sum(c.done for c in chains)
+                told = json.dumps([state._asdict() for state in recombined], default=np.ndarray.tolist)
+                arrays: dict[str, NDArray[np.generic]] = {
+                    "fingerprint": np.array(self._fingerprint),
+                    "stage": np.array(stage),
+                    "kept": np.array(kept, dtype=np.int32),
+                    "labels": np.array([c.labels for c in chains], dtype=np.int32),
+                    "words": np.array([c.word for c in chains], dtype=np.uint64),
+                    "proposals": np.array([c.proposals for c in chains]),
+                    "hot": np.array([c.hot for c in chains]),
+                    "snapshots": np.array([c.snapshots for c in chains]),
+                    "done": np.array([c.done for c in chains]),
+                    "loss": np.array([c.loss for c in chains]),
+                    "finished": np.array([c.finished for c in chains]),
+                    "unsettled": np.array([c.unsettled for c in chains]),
+                    "seen_by": np.array([i for i, c in enumerate(chains) for _ in c.seen], dtype=np.int64),
+                    "seen": np.array([labels for c in chains for labels in c.seen], dtype=np.int32),
+                    "recombined": np.frombuffer(told.encode(), dtype=np.uint8),
+                }
+            arrays["digest"] = np.array(_digest(arrays))
+            _write(self.path, arrays)
+            self._last = time.monotonic()
+            self._took = self._last - clock
+        finally:
+            self._lock.release()
+
+    def _due(self, chains: Sequence[Chain], stage: int, recombining: bool) -> bool:
+        done = sum(c.done for c in chains) - self._done
+        spared = SPARED * self._took if recombining else EVERY
+        return stage != self._stage or done >= self._step or time.monotonic() - self._last > min(EVERY, spared)
+
+    def load(self, fits: Callable[..., bool] = lambda *state: True) -> State:
+        """The chains, the stage's number, the partitions collected before it, and the recombinations after it.
+
+        fits: whether the search could have left them.
+        """
+        if self.path is None:
+            raise UsageError("There is nothing to resume: name the file with --checkpoint.")
+        try:
+            with np.load(self.path, allow_pickle=False) as file:
+                a = {name: file[name] for name in file.files}
+            intact = str(a.pop("digest")) == _digest(a)
+            if intact and str(a["fingerprint"]) != self._fingerprint:
+                raise InputError(
+                    f"{self.path} is the checkpoint of another search. Records, weights, k, method, effort and seed "
+                    "must be the same. Start without --resume."
+                )
+            state = _state(a, self._bounds) if intact else None
+        except FileNotFoundError:
+            raise InputError(f"There is no checkpoint {self.path}: start without --resume.") from None
+        except DAMAGED:
+            state = None
+        if state is None or not fits(*state):
+            raise self.damaged()
+        return state
+
+    def damaged(self) -> InputError:
+        """What to raise for a file that no search has left."""
+        return InputError(
+            f"{self.path} is damaged, or it is not a checkpoint of Shoal. Remove it, or start without --resume."
+        )
+
+
+class Bounds(NamedTuple):
+    """What limits the state of a search: its records, the least size of a group, and its proposals."""
+
+    n: int
+    k: int
+    work: int
+
+
+def _state(a: Mapping[str, NDArray[Any]], bounds: Bounds) -> State | None:
+    """The search that the arrays describe; None if they describe none within the bounds."""
+    chains = [
+        Chain(
+            a["labels"][i],
+            int(a["words"][i]),
+            int(a["proposals"][i]),
+            float(a["hot"][i]),
+            int(a["snapshots"][i]),
+            int(a["done"][i]),
+            float(a["loss"][i]),
+            bool(a["finished"][i]),
+            a["unsettled"][i],
+            [labels for labels, owner in zip(a["seen"], a["seen_by"], strict=True) if owner == i],
+        )
+        for i in range(len(a["words"]))
+    ]
+    recombined = [Recombination(**state) for state in json.loads(a["recombined"].tobytes())]
+    kept: list[Indices] = list(a["kept"])
+    stage = int(a["stage"])
+    sound = all(_is_sound(chain, bounds) for chain in chains) and all(_is_partition(labels, bounds) for labels in kept)
+    return (chains, stage, kept, recombined) if sound and 0 <= stage < 2**31 else None
+
+
+def _is_sound(chain: Chain, bounds: Bounds) -> bool:
+    """Whether a search can go on from the chain: kernels trust its labels, and its numbers decide how long it takes."""
+    unsettled = chain.unsettled
+    return (
+        0 <= chain.word < 2**64
+        and 0 <= chain.done <= chain.proposals <= bounds.work
+        and COLD < chain.hot <= HOT
+        and 0 <= chain.snapshots <= MOST_SNAPSHOTS
+        and not math.isnan(chain.loss)
+        and unsettled.dtype == np.float64
+        and bool(((unsettled >= 0) & (unsettled <= 1)).all())
+        and all(_is_partition(labels, bounds) for labels in (chain.labels, *chain.seen))
+    )
+
+
+def _is_partition(labels: NDArray[Any], bounds: Bounds) -> bool:
+    """Whether the labels make groups of k to 2k - 1 records, numbered as the kernels have room for them."""
+    n, k = bounds.n, bounds.k
+    if labels.shape != (n,) or labels.dtype != np.int32 or labels.min() < 0 or labels.max() > max(1, n // k):
+        return False
+    sizes = np.bincount(labels)
+    return bool((sizes[sizes > 0] >= k).all() and (sizes < 2 * k).all())
+
+
+def _digest(arrays: Mapping[str, NDArray[np.generic]]) -> str:
+    """A checksum of everything in a checkpoint: nothing damaged may reach a kernel, which trusts its arguments."""
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name} {array.dtype.str} {array.shape};".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _check_place(path: Path) -> None:
+    """An error now, before any work, if a checkpoint cannot be written here; no other file is ever replaced."""
+    if path.is_dir() or not path.parent.is_dir():
+        raise UsageError(f"Cannot write the checkpoint {path}: name a file in a folder that exists.")
+    if path.exists() and not _is_checkpoint(path):
+        raise UsageError(
+            f"Cannot write the checkpoint {path}: the file exists and is not a checkpoint. Name another file."
+        )
+
+
+def _is_checkpoint(path: Path) -> bool:
+    """Whether a file begins as a checkpoint does, damaged or not; an empty file holds nothing to lose."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(64)
+    except OSError as error:
+        raise UsageError(f"Cannot write the checkpoint {path}: {error.strerror}.") from None
+    return not head or (head.startswith(b"PK\x03\x04") and b"fingerprint.npy" in head)
+
+
+def _write(path: Path, arrays: Mapping[str, NDArray[np.generic]]) -> None:
+    """Write the arrays, all or nothing; where there is no room, the state from before is kept."""
+    packed = io.BytesIO()  # zipfile would complain about a file that the full disk has closed
+    np.savez(packed, **arrays)  # type: ignore[arg-type]  # compressing takes thirty times as long
+    try:
+        with atomically(path) as temporary:
+            temporary.write_bytes(packed.getbuffer())
+    except WriteError as error:
+        kept = (
+            " It still holds the state before that: go on from it with --resume."
+            if path.exists() and path.stat().st_size
+            else ""
+        )
+        raise WriteError(f"{error}{kept}") from error

@@ -1,0 +1,1 @@
+"""Compiled functions of the search over partitions: groups, moves, losses, neighbours."""

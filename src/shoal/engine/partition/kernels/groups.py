@@ -1,0 +1,156 @@
+"""The state of a partition during a search: who is where, and each group's summary.
+
+`member[g, :size[g]]` are the records of group g, `place[i]` is i's column there, and `vacant` is a
+stack of unused group numbers (its height in the last cell). A record moves in O(d).
+
+Several searches may change one partition at once: each with a stack of its own, and each only the groups g with
+`owner[g] == mine`. A record stays among its owner's groups, so no search sees what another does.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.engine.kernels.compiling import bare, inlined, inner, kernel
+from shoal.engine.kernels.prefetch import ask_element, ask_row, filled
+from shoal.engine.partition.kernels.losses import note_entering, note_leaving, summarize
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int32]
+
+
+class Groups(NamedTuple):
+    """The arrays of a partition under search; groups have k to 2k - 1 records between moves."""
+
+    x: Floats
+    w: Floats
+    summary: Floats
+    mass: Floats
+    label: Indices
+    place: Indices
+    size: Indices
+    member: Indices
+    vacant: Indices
+    owner: NDArray[np.int8]
+    mine: int
+    k: int
+
+
+def empty_groups(x: Floats, w: Floats, k: int, width: int | None = None) -> Groups:
+    """Room for every partition of the rows of x into groups of k to 2k - 1."""
+    n = x.shape[0]
+    most = max(1, n // k) + 1  # one more than can exist: a move may open a group before it closes another
+    return Groups(
+        x=x,
+        w=w,
+        summary=filled((most, x.shape[1] if width is None else width), 0.0),
+        mass=filled(most, 0.0),
+        label=filled(n, 0, np.int32),
+        place=filled(n, 0, np.int32),
+        size=filled(most, 0, np.int32),
+        member=filled((most, 2 * k), 0, np.int32),  # one place to spare: a swap is two transfers
+        vacant=filled(most + 1, 0, np.int32),
+        owner=filled(most, 0, np.int8),
+        mine=0,
+        k=k,
+    )
+
+
+def padded(values: Floats) -> Floats:
+    """The rows with zero columns added, up to a multiple of four: what the four-lane loops expect."""
+    n, d = values.shape
+    x = filled((n, -(-d // 4) * 4), 0.0)
+    x[:, :d] = values
+    return x
+
+
+@bare
+def transfer(loss: Any, g: Groups, i: int, b: int) -> None:
+    """Move record i to group b. An empty b must be the next vacant number; a group left empty becomes it."""
+    x, w, summary, mass, member, size = g.x, g.w, g.summary, g.mass, g.member, g.size
+    label, place, vacant = g.label, g.place, g.vacant
+    a = label[i]
+    note_leaving(loss, x, w, summary, mass, member, size, a, i)
+    last = size[a] - 1
+    mover = member[a, last]
+    member[a, place[i]] = mover
+    place[mover] = place[i]
+    size[a] = last
+    note_entering(loss, x, w, summary, mass, member, size, b, i)
+    top = vacant.size - 1
+    if size[b] == 0:
+        vacant[top] -= 1
+    if last == 0:
+        vacant[vacant[top]] = a
+        vacant[top] += 1
+    member[b, size[b]] = i
+    place[i] = size[b]
+    size[b] += 1
+    label[i] = b
+
+
+@inlined
+def ask_group(g: Groups, a: Any) -> None:
+    """Bring a group into the cache before it is looked at."""
+    ask_row(g.summary, a)
+    ask_row(g.member, a)
+    ask_element(g.size, a)
+    ask_element(g.mass, a)
+    ask_element(g.owner, a)
+
+
+@bare
+def next_vacant(g: Groups) -> int:
+    """The number that a new group must take."""
+    return int(g.vacant[g.vacant[g.vacant.size - 1] - 1])
+
+
+@inner
+def refresh(loss: Any, g: Groups) -> float:
+    """Compute every group's summary anew, so that rounding cannot pile up; gives the cost."""
+    cost = 0.0
+    for a in range(g.size.size):
+        if g.size[a] > 0:
+            cost += summarize(loss, g.x, g.w, g.summary, g.mass, g.member, g.size, a)
+    return cost
+
+
+@inner
+def load(loss: Any, g: Groups) -> float:
+    """Build members, places, summaries and vacant numbers from the labels; gives the cost."""
+    g.size[:] = 0
+    for i in range(g.label.size):
+        a = g.label[i]
+        g.member[a, g.size[a]] = i
+        g.place[i] = g.size[a]
+        g.size[a] += 1
+    top = g.vacant.size - 1
+    g.vacant[top] = 0
+    for a in range(g.size.size - 1, -1, -1):
+        if g.size[a] == 0:
+            g.vacant[g.vacant[top]] = a
+            g.vacant[top] += 1
+    return refresh(loss, g)
+
+
+@kernel(lambda groups: ("void", groups, "int32[:, ::1]", "int64", "int64", "int64"))
+def claim(g: Groups, near: Indices, reach: int, first: int, last: int) -> None:
+    """Take the groups of the records first .. last - 1 and of so many near ones of each, whoever had them."""
+    for i in range(first, last):
+        for t in range(-1, reach):
+            g.owner[g.label[i if t < 0 else near[i, t]]] = g.mine
+
+
+@kernel(lambda loss, groups: ("float64", loss, groups))
+def start(loss: Any, g: Groups) -> float:
+    """Build the state from the labels; gives the loss."""
+    return load(loss, g)
+
+
+@kernel(lambda loss, groups: ("float64", loss, groups))
+def renew(loss: Any, g: Groups) -> float:
+    """Compute every summary anew; gives the loss."""
+    return refresh(loss, g)

@@ -1,0 +1,74 @@
+"""What a group costs, as the search sees it: the loss is a parameter of every move.
+
+A loss is a marker (a NamedTuple that may hold scalars) and one implementation of each function
+below, chosen by the marker's type when a kernel is compiled, so it costs nothing at run time.
+All see the same arrays: `x` (records, rows padded with zeros to a multiple of four), `w`
+(weights), `summary` (a row of numbers a group), `mass` (a group's total weight), `member` and
+`size` (the records of each group). `Squares` in `squares.py` is SSE.
+
+    leaving(loss, x, w, summary, mass, member, size, a, i)          change of a's cost if i leaves
+    entering(loss, x, w, summary, mass, member, size, b, i)         change of b's cost if i enters
+    replacing(loss, x, w, summary, mass, member, size, a, i, j)     change of a's cost if j takes i's place
+    swapping(loss, x, w, summary, mass, member, size, a, i, b, j)   both changes, if i and j change places
+    apart(loss, x, i, j)                                            how unlike two records are
+    summarize(loss, x, w, summary, mass, member, size, a)           a's row from its members; gives a's cost
+    note_leaving, note_entering(loss, x, w, summary, mass, member, size, a, i)
+                                                                    the row's change, before the members change
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from shoal.engine.kernels.compiling import BARE, with_numba
+
+
+def leaving(*_: Any) -> float:
+    raise NotImplementedError
+
+
+def entering(*_: Any) -> float:
+    raise NotImplementedError
+
+
+def replacing(*_: Any) -> float:
+    raise NotImplementedError
+
+
+def swapping(*_: Any) -> float:
+    raise NotImplementedError
+
+
+def apart(*_: Any) -> float:
+    raise NotImplementedError
+
+
+def summarize(*_: Any) -> float:
+    raise NotImplementedError
+
+
+def note_leaving(*_: Any) -> None:
+    raise NotImplementedError
+
+
+def note_entering(*_: Any) -> None:
+    raise NotImplementedError
+
+
+def implement(function: Callable[..., Any], marker: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Let `function` mean the decorated one wherever its first argument is a `marker`."""
+
+    def decorate(implementation: Callable[..., Any]) -> Callable[..., Any]:
+        def choose(*args: Any) -> Callable[..., Any] | None:
+            return implementation if getattr(args[0], "instance_class", None) is marker else None
+
+        def register() -> None:
+            from numba.extending import overload
+
+            overload(function, jit_options={**BARE, "forceinline": True}, strict=False)(choose)
+
+        with_numba(register)
+        return implementation
+
+    return decorate

@@ -1,0 +1,65 @@
+"""Neighbour lists in near-linear time: exact for small files, random projection trees for large ones.
+
+up to 6,000 records: all pairs
+beyond: six trees, all pairs within their leaves, then the neighbours of neighbours
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.engine.kernels.prefetch import filled
+from shoal.engine.partition.kernels.neighbours import all_pairs, neighbours_of_neighbours, within_leaves
+from shoal.engine.partition.kernels.trees import cut
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int32]
+
+EXACT_UP_TO = 6000
+TREES = 6
+REACH = 15
+
+
+def neighbour_lists(x: Floats, count: int, *, seed: int = 0, threads: int = 1) -> tuple[Indices, Floats]:
+    """The `count` nearest records of each row of the padded x, nearest first, and their squared distances."""
+    n = x.shape[0]
+    count = min(count, n - 1)
+    near = filled((n, count), -1, np.int32)
+    far = filled((n, count), np.inf)
+    with ThreadPoolExecutor(threads) as pool:
+        if n <= EXACT_UP_TO:
+            list(pool.map(lambda r: all_pairs(x, near, far, *r), runs(n, 1000)))
+            return near, far
+        words = np.random.default_rng(seed).integers(2**64, size=TREES, dtype=np.uint64)
+        for order, starts in pool.map(lambda word: leaves(x, 4 * count, word), words):
+            grow = partial(within_leaves, x, order, starts, near, far)
+            list(pool.map(lambda r, grow=grow: grow(*r), runs(starts.size - 1, 500)))
+        old = near.copy()
+        reach = min(REACH, count)
+        list(pool.map(lambda r: neighbours_of_neighbours(x, old, near, far, reach, *r), runs(n, 20000)))
+    return near, far
+
+
+def neighbour_kernels(n: int) -> list[Any]:
+    """The kernels that `neighbour_lists` calls for so many records."""
+    return [all_pairs, cut] if n <= EXACT_UP_TO else [within_leaves, neighbours_of_neighbours, cut]
+
+
+def leaves(x: Floats, most: int, word: int) -> tuple[Indices, Indices]:
+    """The records in the order of a random tree's leaves, and where each leaf starts, with the end."""
+    order = np.arange(x.shape[0], dtype=np.int32)
+    return order, cut(x, order, most, np.array([word], dtype=np.uint64))
+
+
+def runs(n: int, length: int) -> list[tuple[int, int]]:
+    """0 .. n in runs of about equal length.
+
+    >>> runs(5, 2)
+    [(0, 2), (2, 4), (4, 5)]
+    """
+    return [(first, min(n, first + length)) for first in range(0, n, length)]

@@ -1,0 +1,202 @@
+"""The best partition of a pool's groups, nearly: an amount of work, not of time.
+
+relax: the duals give each group's reduced cost; where it is told to look around
+    groups like those in use that cost less than their records' duals, until there are none; then
+    cuts that the relaxation violates, and again
+a better partition has only groups whose reduced cost is below the distance of the known one from the relaxation
+integer programmes over more and more of those, the most promising first: small ones end at once and find most
+of the gain, and every gain leaves the next one fewer groups to look at
+
+It goes in short steps. What one leaves for the next is all in a `Recombination`, none of it in a solver, so that a
+search that was killed goes on after its last step, to the same result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.engine.partition.set_partition import Basis, Master, Pool, reduced_costs
+from shoal.engine.partition.subset_row_cuts import incidence, violated
+from shoal.protections.microaggregation.kernels.pricing import Found
+from shoal.protections.microaggregation.kernels.variants import variants
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Indices = NDArray[np.int32]
+
+FIRST = 1.1  # the first programme's columns against those without a reduced cost
+A_GROUP, AT_LAST = 20, 10  # variants of a group that join the pool at once; of which too in the end
+FITTING = 0.05  # of the gap: how much a variant may cost in the end
+ROUNDS_OF_CUTS = 6
+WORK = 12  # simplex iterations a record in all the relaxations; a round counts a hundred at least
+
+
+class Limits(NamedTuple):
+    """How much work the programmes may be: one with more simplex iterations is the last, and each ends after so many
+    nodes, or when HiGHS has looked at its limits so often (after a round of cuts, a heuristic). The next one has so
+    many times the columns, while they take few iterations, and later."""
+
+    iterations: int
+    looks: int
+    nodes: int = 1
+    few: int = 50
+    wider: float = 1.15
+    careful: float = 1.06
+
+
+class Around(NamedTuple):
+    """The records of a pool, padded, with their neighbours (-1 for none): where to look for more groups."""
+
+    x: Floats
+    w: Floats
+    near: Indices
+    k: int
+
+
+class Recombination(NamedTuple):
+    """How far one is: the best partition so far, and what the next step needs to know."""
+
+    best: Any  # labels
+    groups: Sequence[Any] = ()  # that were not in the pool
+    cuts: Sequence[Any] = ()
+    basis: Basis | None = None  # of the relaxation, before the last cuts
+    left: int | None = None  # simplex iterations that the relaxations may take
+    rounds: int = 0  # of cuts
+    bound: float = 0.0
+    duals: Any = ()
+    width: float | None = None  # the next programme's columns; none before the last relaxation
+    finished: bool = False
+
+
+def recombine(
+    pool: Pool,
+    begun: Recombination,
+    limits: Limits,
+    around: Around | None = None,
+    after_step: Callable[[Recombination], bool] = lambda state: True,
+) -> Recombination:
+    """A partition of groups in the pool, as good as the known one or better; of groups like them too if told where.
+
+    `after_step` says whether to go on. Groups that are found join the pool.
+    """
+    given, state, go_on = len(pool.groups), begun, True
+    pool.add(np.asarray(rows, dtype=np.int32) for rows in begun.groups)
+    pool.add_labels(np.asarray(begun.best))
+    while go_on and not state.finished:
+        state = relax(pool, state, around) if state.width is None else _programme(pool, state, state.width, limits)
+        state = state._replace(groups=pool.groups[given:])
+        go_on = after_step(state)
+    return state
+
+
+def is_sound(state: Recombination, n: int, k: int) -> bool:
+    """Whether a state that was read describes a recombination of n records; the solver and the kernels trust it."""
+    if not all(isinstance(part, list | tuple) for part in (state.groups, state.cuts, state.duals, state.basis or ())):
+        return False
+    try:
+        best, duals = np.asarray(state.best), np.asarray(state.duals)
+        numbers = np.array([part for part in (state.bound, state.width, state.left, state.rounds) if part is not None])
+        basis = [np.asarray(part) for part in state.basis or ()]
+        groups = [np.asarray(rows) for rows in state.groups]
+        cuts = [np.asarray(cut) for cut in state.cuts]
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return (
+        best.shape == (n,)
+        and best.dtype.kind == "i"
+        and _has_sizes(np.unique(best, return_counts=True)[1], k)
+        and all(_are_records(rows, n) and _has_sizes(np.array([rows.size]), k) for rows in groups)
+        and all(_are_records(cut, n) and cut.size in (3, 5) for cut in cuts)
+        and len(basis) in (0, 2)
+        and all(
+            part.dtype.kind == "i" and part.ndim == 1 and part.size > 0 and 0 <= part.min() <= part.max() <= 4
+            for part in basis
+        )
+        and duals.shape in ([(0,)] if state.width is None else []) + [(n + len(cuts),)]
+        and duals.dtype.kind in "if"
+        and numbers.dtype.kind in "if"
+        and bool(np.isfinite(duals).all() and np.isfinite(numbers).all())
+        and isinstance(state.rounds, int)
+        and isinstance(state.left, int | None)
+        and isinstance(state.finished, bool)
+        and (state.width is None or state.width >= 1)
+    )
+
+
+def _are_records(rows: NDArray[Any], n: int) -> bool:
+    """Whether these are different records out of n."""
+    inside = rows.ndim == 1 and rows.size > 0 and rows.dtype.kind == "i" and 0 <= rows.min() <= rows.max() < n
+    return inside and np.unique(rows).size == rows.size
+
+
+def _has_sizes(sizes: Ints, k: int) -> bool:
+    return bool((sizes >= k).all() and (sizes < 2 * k).all())
+
+
+def relax(pool: Pool, state: Recombination, around: Around | None) -> Recombination:
+    """The relaxation and its duals. Where it may look around, the pool gets what it lacks, and it the next cuts."""
+    best, n = np.asarray(state.best, dtype=np.int64), len(state.best)
+    left = WORK * n if state.left is None else state.left
+    master, own = Master(pool, n), pool.columns(best)
+    if state.basis is not None:
+        master.start(state.basis, state.cuts)
+    while True:
+        relaxed = master.duals()
+        if relaxed is None:
+            return state._replace(finished=True)
+        bound, duals = relaxed
+        duals[n:] = np.minimum(duals[n:], 0.0)
+        left -= max(100, master.iterations)
+        if around is None or left <= 0:
+            break
+        used = np.union1d(np.flatnonzero(master.shares > 1e-9), own)
+        nothing = -1e-9 * abs(bound) / n
+        found = pool.part(used[:0])
+        found.add(_variants(pool, used, around, duals[:n], nothing, A_GROUP))
+        cheap = np.flatnonzero(reduced_costs(found, duals, master.cuts) < nothing)
+        if not pool.add(found.groups[c] for c in cheap):
+            break
+    look_on = around is not None and left > 0 and state.rounds < ROUNDS_OF_CUTS
+    cuts = violated(incidence(pool.groups, n), master.shares) if look_on else []
+    if cuts:
+        every = [*master.cuts, *cuts]
+        return state._replace(cuts=every, basis=master.basis, left=left, rounds=state.rounds + 1)
+    loss = sum(pool.costs[c] for c in own)
+    if around is not None:
+        used = np.union1d(np.flatnonzero(master.shares > 1e-9), own)
+        pool.add(_variants(pool, used, around, duals[:n], FITTING * (loss - bound), AT_LAST))
+    reduced = reduced_costs(pool, duals, master.cuts)
+    width = FIRST * float(np.count_nonzero(reduced <= 1e-9 * (loss - bound)))
+    return state._replace(cuts=master.cuts, bound=bound, duals=duals, width=max(1.0, width))
+
+
+def _programme(pool: Pool, state: Recombination, width: float, limits: Limits) -> Recombination:
+    """The best partition of the most promising groups."""
+    best, n = np.asarray(state.best, dtype=np.int64), len(state.best)
+    costs, duals = np.array(pool.costs), np.asarray(state.duals)
+    reduced = reduced_costs(pool, duals, state.cuts)
+    own = pool.columns(best)
+    hopeful = np.flatnonzero(reduced <= (costs[own].sum() - state.bound) * (1 + 1e-9))
+    hopeful = hopeful[np.argsort(reduced[hopeful], kind="stable")]
+    programme = Master(pool.part(np.union1d(hopeful[: int(width)], own)), n)
+    programme.cut([cut for cut, dual in zip(state.cuts, duals[n:], strict=True) if dual < 0.0])
+    best = programme.best(best, nodes=limits.nodes, looks=limits.looks)[0]
+    spent = programme.iterations
+    finished = width >= hopeful.size or spent > limits.iterations
+    wider = limits.wider if spent <= limits.few else limits.careful
+    return state._replace(best=best, width=width * wider, finished=finished)
+
+
+def _variants(pool: Pool, used: Ints, around: Around, duals: Floats, limit: float, most: int) -> list[Indices]:
+    """Groups like those in use, with a reduced cost below the limit: so many of each at most."""
+    width = 2 * around.k - 1
+    members = [pool.groups[c] for c in used]
+    groups = np.full((used.size, width), -1, dtype=np.int32)
+    groups[np.arange(width) < np.array([rows.size for rows in members])[:, None]] = np.concatenate(members)
+    found = Found(np.empty((used.size * most, width), dtype=np.int32), np.zeros(1, dtype=np.int64))
+    variants(around.x, around.w, groups, around.near, np.ascontiguousarray(duals), around.k, limit, most, found)
+    return [row[row >= 0] for row in found.rows[: found.filled[0]]]

@@ -1,0 +1,127 @@
+"""Local search from any partition to one that no single move improves (spec/5); never worse than its start.
+
+Groups of 2k or more are split first. Then random moves of all kinds (relocate, swap, rotate, create, dissolve,
+merge and resplit) at temperature zero while a round of them pays, and sweeps of all relocations and swaps
+until none pays (on a large file: until fewer than one in a thousand records gains).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.engine.control import Control
+from shoal.engine.partition.kernels.anneal import anneal as anneal_kernel
+from shoal.engine.partition.kernels.groups import Groups, start
+from shoal.engine.partition.kernels.local_search import sweep
+from shoal.engine.partition.partition import KPartition
+from shoal.engine.partition.space import Space, check_start, random_word, survey, turns_of, without_oversized
+from shoal.engine.partition.windows import at_once, in_windows
+from shoal.engine.progress import Progress
+from shoal.errors import check_k
+
+Floats = NDArray[np.float64]
+
+ROUNDS = 30  # proposals a record between two looks at the gain
+MOST_PASSES = 200  # a gain within rounding could be made for ever
+FROZEN = 1e-12  # a temperature at which nothing that costs is accepted
+
+
+def refine(
+    values: Floats,
+    k: int,
+    partition: KPartition,
+    *,
+    weights: Floats | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> KPartition:
+    """The local optimum below a partition."""
+    started = time.process_time()
+    check_start(partition, len(values)).check(check_k(k, len(values)))
+    whole = without_oversized(values, k, partition, weights)
+    space = survey(values, k, weights, seed=seed, threads=threads)
+    control = Control(threads=threads, progress=progress)
+    g, _ = space.state(whole.labels)
+    control.run([lambda: descend(space, g, seed, control)])
+    found = KPartition(g.label.astype(np.int64))
+    sse_before, after = partition.sse(values, weights), found.sse(values, weights)
+    if after > sse_before:
+        found, after = partition, sse_before
+    stage = {
+        "name": "local search",
+        "loss_before": sse_before,
+        "loss_after": after,
+        "cpu_seconds": time.process_time() - started,
+    }
+    facts: dict[str, Any] = {**partition.facts, "stages": [*partition.facts.get("stages", []), stage]}
+    if control.stopped:
+        facts["stopped"] = True
+    return KPartition(found.labels, facts)
+
+
+def descend(space: Space, g: Groups, seed: int, control: Control) -> None:
+    """Take the state down: random moves of all kinds that do not cost, while they pay; then sweeps."""
+    word = np.array([seed], dtype=np.uint64)
+    before = np.inf
+    for _ in range(MOST_PASSES):
+        loss = stir(space, g, word, ROUNDS, FROZEN, FROZEN, control)
+        if control.stopped or not loss < (1 - 1e-4) * before:  # also where the loss is no number
+            break
+        before = loss
+    settle(space, g, control, space.n // 1000)
+
+
+def settle(
+    space: Space,
+    g: Groups,
+    control: Control,
+    few: int,
+    done: int = 0,
+    after_sweep: Callable[[int], None] = lambda done: None,
+) -> None:
+    """Sweep until so few records gain; `done` sweeps were done before."""
+    for turn in range(done, MOST_PASSES):
+        gained = [0] * at_once(space.n)
+
+        def window(worker: int, state: Groups, first: int, last: int, gained: list[int] = gained) -> None:
+            gained[worker] += sweep(space.loss, state, space.near, space.least, first, last)
+            control.advance(0.0)
+
+        in_windows(space, g, control, turn, window)
+        start(space.loss, g)
+        if control.stopped or sum(gained) <= few:
+            break
+        after_sweep(turn + 1)
+
+
+def stir(
+    space: Space,
+    g: Groups,
+    word: NDArray[np.uint64],
+    proposals: float,
+    hot: float,
+    cold: float,
+    control: Control,
+    what: str = "",
+) -> float:
+    """So many proposals a record on average, window by window; gives the loss, NaN if stopped on the way."""
+    words = [word, *(np.array([random_word(word[0], p)], np.uint64) for p in range(1, at_once(space.n)))]
+
+    def window(worker: int, state: Groups, first: int, last: int) -> None:
+        turns = turns_of(space.turns, first, last)
+        number = max(1, int(proposals * space.n * turns.size / space.turns.size))
+        anneal_kernel(space.loss, state, space.near, space.heat, turns, words[worker], number, hot, cold)
+        control.advance(number if what else 0.0, None, what)
+
+    in_windows(space, g, control, int(word[0]), window)
+    if control.stopped:
+        return float("nan")
+    loss = float(start(space.loss, g))  # a function of the labels from here on
+    control.advance(0.0, loss, what)
+    return loss

@@ -1,0 +1,1 @@
+"""The searches: annealing chains, a population of partitions, blocks for large files."""

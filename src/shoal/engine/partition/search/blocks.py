@@ -1,0 +1,143 @@
+"""Low loss for large files: MDAV in blocks, then annealing over the whole file, window by window.
+
+    order the records by a random projection tree: near records are near in memory
+    cut the order into blocks; MDAV in each, on threads
+    neighbour lists over the whole file, so that the blocks' borders vanish
+    for each of a few temperatures, falling: for each window of records: proposals for its records
+    local search
+
+A window's proposals may change any group near it, whatever block it came from. Windows far apart are annealed at once
+(windows.py). Time and memory grow linearly with n; the answer does not depend on threads. Between two temperatures, and
+two sweeps of the local search, the state is a function of the labels alone, which a checkpoint keeps.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.engine.control import Control
+from shoal.engine.partition.chains import COLD, HOT, Chain
+from shoal.engine.partition.checkpoint import Checkpoint
+from shoal.engine.partition.inputs import as_rows, as_weights
+from shoal.engine.partition.partition import KPartition, total_squares
+from shoal.engine.partition.refine import settle, stir
+from shoal.engine.partition.space import prepare, random_word, survey
+from shoal.engine.partition.windows import in_order, of_file
+from shoal.engine.progress import Progress
+from shoal.errors import check_choice, check_k
+from shoal.protections.microaggregation.effort import EFFORTS, large_proposals
+from shoal.protections.microaggregation.methods.mdav import mdav
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int32]
+
+BLOCK = 10_000  # records that MDAV takes at once
+LEVELS = 8, 100  # sweeps over the file, at least and at most, each at its own temperatures
+A_LEVEL = 10  # proposals a record between them
+
+
+def blocks(
+    values: Floats,
+    k: int,
+    *,
+    weights: Floats | None = None,
+    seed: int = 0,
+    effort: str = "standard",
+    threads: int | None = None,
+    progress: Progress | None = None,
+    seconds: float | None = None,
+    checkpoint: Path | None = None,
+    resume: bool = False,
+) -> KPartition:
+    """A partition of a large file: MDAV in blocks, annealing across their borders."""
+    clock = time.process_time()
+    values = as_rows(values)
+    n = len(values)
+    check_choice("effort", effort, EFFORTS)
+    check_k(k, n)
+    work = large_proposals(n, effort)
+    levels = int(np.clip(work // n // A_LEVEL, *LEVELS))
+    sst = total_squares(values, weights)
+    unit = 100.0 / sst if sst > 0 else 1.0
+    control = Control(threads=threads, progress=progress, total=work, seconds=seconds, unit=unit)
+    store = Checkpoint(checkpoint, values, weights, k, ("blocks", effort, seed), work)
+    prepare(*values.shape)
+    order, leaves = in_order(values, random_word(seed, 0))
+    starts = _starts(leaves, n, max(BLOCK, 20 * k))
+    rows, w = values[order], as_weights(weights, n)[order]
+    chain, sweeps, first = _resumed(store) if resume else _first(rows, w, k, starts, control, work, seed)
+    space = survey(rows, k, w, seed=seed, threads=threads)
+    before = space.state(first)[1]
+    g, loss = space.state(chain.labels)
+    stages = [_stage("mdav in blocks, neighbour lists", sst, before, clock)]
+    clock, control.done = time.process_time(), float(chain.done)
+    word = np.array([chain.word], dtype=np.uint64)
+
+    def keep(done: int = 0) -> None:
+        nonlocal sweeps
+        chain.labels, chain.word, sweeps = g.label.copy(), int(word[0]), done
+        store.save([chain], stage=sweeps, kept=[first])
+
+    steps = HOT * (COLD / HOT) ** (np.arange(levels + 1) / levels)
+    for level in range(round(chain.done * levels / work), levels):  # levels need not divide the work
+        high, low = steps[level : level + 2]
+        if not control.stopped:
+            [loss] = control.run([partial(stir, space, g, word, work / n / levels, high, low, control, "annealing")])
+        if not control.stopped:
+            chain.done = work * (level + 1) // levels
+            keep()
+    if control.stopped:
+        loss = space.state(g.label)[1]
+    stages.append(_stage(f"annealing, {work // n} proposals a record", before, loss, clock))
+    clock, between = time.process_time(), loss
+    if not control.stopped:
+        control.run([partial(settle, space, g, control, n // 50, sweeps, keep)])
+        loss = space.state(g.label)[1]
+        stages.append(_stage("local search", between, loss, clock))
+    facts: dict[str, Any] = {"stages": stages, "effort": effort}
+    if control.stopped:
+        store.save([chain], stage=sweeps, kept=[first], now=True)
+        facts["stopped"] = True
+    return KPartition(of_file(g.label if loss <= before else first, order), facts)
+
+
+def _first(
+    rows: Floats, w: Floats, k: int, starts: list[int], control: Control, work: int, seed: int
+) -> tuple[Chain, int, Indices]:
+    """A chain from MDAV's groups in the blocks, no sweep done, and those groups."""
+    found = control.run([partial(_mdav, rows[a:b], w[a:b], k) for a, b in pairwise(starts)])
+    labels = np.concatenate([p.labels + offset for p, offset in zip(found, _offsets(found), strict=True)])
+    return Chain(labels.astype(np.int32), random_word(seed, 1), work), 0, labels.astype(np.int32)
+
+
+def _resumed(store: Checkpoint) -> tuple[Chain, int, Indices]:
+    """The same from a checkpoint, and how many sweeps were done."""
+    [chain], sweeps, [first], _ = store.load(lambda chains, _, kept, *__: len(chains) == len(kept) == 1)
+    return chain, sweeps, first
+
+
+def _starts(leaves: Indices, n: int, block: int) -> list[int]:
+    """Where blocks of about so many records, and of whole leaves, start and end."""
+    count = max(1, round(n / block))
+    chosen = leaves[np.searchsorted(leaves, (np.arange(1, count) * n // count).astype(leaves.dtype))]
+    return [0, *chosen.tolist(), n]
+
+
+def _mdav(rows: Floats, weights: Floats, k: int) -> KPartition:
+    return mdav(rows, k, weights=weights)
+
+
+def _offsets(found: list[KPartition]) -> NDArray[np.int64]:
+    counts = np.array([part.groups for part in found])
+    return np.asarray(np.cumsum(counts) - counts, dtype=np.int64)
+
+
+def _stage(name: str, before: float, after: float, clock: float) -> dict[str, Any]:
+    return {"name": name, "loss_before": before, "loss_after": after, "cpu_seconds": time.process_time() - clock}

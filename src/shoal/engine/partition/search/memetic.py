@@ -1,0 +1,320 @@
+"""Memetic search: annealed partitions whose groups are recombined, again and again, by set partitioning: the
+modern answer to what Solanas et al. left open (spec/1, spec/5).
+
+    parents: annealing chains from MDAV with their own random numbers
+    pool: the groups of all local optima that the chains passed while they were cold; each optimum is crossed with the
+        best: of every set of records that both divide among themselves alone, the cheaper one's groups
+    repeat: the best partition of groups in the pool (small integer programmes) joins the population
+        children, each annealed: the best one from a low temperature; and in turn
+            a cross of the best and a random one, from there too: their groups by loss a record, least first, while
+            they do not overlap, what is left over forming groups or joining the nearest
+            a newcomer like the parents, but shorter
+        now and then, for small groups: the best partition of those in the pool and of groups like them
+    the best partition met
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from shoal.engine.control import Control
+from shoal.engine.partition.chains import Chain, run_chains
+from shoal.engine.partition.checkpoint import Checkpoint
+from shoal.engine.partition.inputs import as_rows, as_weights
+from shoal.engine.partition.kernels.trees import cut
+from shoal.engine.partition.partition import KPartition, by_first_record, total_squares
+from shoal.engine.partition.recombine import Around, Limits, Recombination, is_sound, recombine
+from shoal.engine.partition.set_partition import Pool
+from shoal.engine.partition.space import Space, prepare, random_word, survey, without_oversized
+from shoal.engine.partition.windows import in_order, of_file
+from shoal.engine.progress import Progress
+from shoal.errors import check_choice, check_k
+from shoal.protections.microaggregation.effort import EFFORTS, proposals
+from shoal.protections.microaggregation.methods.mdav import mdav
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int32]
+
+# Chains of the first generation, times k, up to 2,000 records: larger groups and files need longer chains, and so
+# fewer; in a large file one chain's snapshots have every region in many ways.
+PARENTS = {"quick": 6, "standard": 18, "thorough": 40}
+MOST_PARENTS = 10
+PARENTS_SHARE = {"quick": 1.0, "standard": 0.6, "thorough": 0.5}  # of the work; the rest is the children's
+GENERATIONS = {"quick": 0, "standard": 3, "thorough": 8}
+LIMITS = {"quick": Limits(300, 10), "standard": Limits(200, 20), "thorough": Limits(2_000, 100)}
+CHILDREN = 2  # a generation: of the best alone; of two, or a newcomer, in turn
+WARM = 0.11  # where a child's temperature starts, in units of the local scale
+SNAPSHOTS = {"quick": 16, "standard": 40, "thorough": 40}  # of all parents, a quarter at least of each; half of a child
+MOST_COLUMNS = 400_000
+REGION = 2_000  # records that one integer programme looks at
+
+
+class Closing(NamedTuple):
+    """The stages after which groups like those in use are looked for, up to which k, and the programmes' limits."""
+
+    stages: tuple[int, ...]
+    largest: int
+    annealing: float  # of the work, where they are looked for
+    limits: Limits
+
+
+# For large groups the relaxation takes longer than more annealing, for less.
+CLOSING = {
+    "quick": Closing((), 0, 1.0, Limits(0, 0)),
+    "standard": Closing((3,), 3, 0.75, Limits(500, 60, few=200, wider=1.4, careful=1.15)),
+    "thorough": Closing((4, 8), 6, 1.0, Limits(8_000, 100, 20, few=300, wider=1.15, careful=1.08)),
+}
+
+
+def memetic(
+    values: Floats,
+    k: int,
+    *,
+    weights: Floats | None = None,
+    seed: int = 0,
+    effort: str = "standard",
+    threads: int | None = None,
+    progress: Progress | None = None,
+    seconds: float | None = None,
+    checkpoint: Path | None = None,
+    resume: bool = False,
+) -> KPartition:
+    """The best partition of a population of annealed ones and of their groups."""
+    clock = time.process_time()
+    values = as_rows(values)
+    n = len(values)
+    check_k(k, n)
+    check_choice("effort", effort, EFFORTS)
+    prepare(*values.shape)
+    order, _ = in_order(values, random_word(seed))
+    rows, w = values[order], None if weights is None else as_weights(weights, n)[order]
+    first = mdav(rows, k, weights=w)
+    before = first.sse(rows, w)
+    if n < 2 * k or before == 0.0:
+        return KPartition(of_file(first.labels, order), first.facts)
+    space = survey(rows, k, w, seed=seed, threads=threads)
+    sst = total_squares(values, weights)
+    closing = CLOSING[effort]
+    work = int(proposals(n, k, effort) * (closing.annealing if k <= closing.largest else 1.0))
+    store = Checkpoint(checkpoint, values, weights, k, ("memetic", effort, seed), work)
+    run = _Run(rows, w, space, seed, effort, work, store)
+    run.note("mdav", sst, before, time.process_time() - clock)
+    run.control = Control(threads=threads, progress=progress, total=work, seconds=seconds, unit=100.0 / sst)
+    run.go(first, resume)
+    facts: dict[str, Any] = {"stages": run.stages, "effort": effort, "proposals": run.proposals}
+    if run.control.stopped:
+        facts["stopped"] = True
+    return KPartition(of_file(run.best, order), facts)
+
+
+class _Run:
+    """The population, the pool of groups and the stages done so far."""
+
+    control: Control
+
+    def __init__(
+        self,
+        values: Floats,
+        weights: Floats | None,
+        space: Space,
+        seed: int,
+        effort: str,
+        work: int,
+        store: Checkpoint,
+    ) -> None:
+        self.values, self.weights, self.space, self.seed, self.store = values, weights, space, seed, store
+        self.limits, self.closing, self.snapshots = LIMITS[effort], CLOSING[effort], SNAPSHOTS[effort]
+        share, self.generations = PARENTS_SHARE[effort], GENERATIONS[effort]
+        wished = PARENTS[effort] / space.k / max(1.0, space.n / 2000)
+        self.parents = int(min(MOST_PARENTS, max(1.0, wished)))
+        self.parent_work = int(work * share / self.parents)
+        self.child_work = int(work * (1 - share) / max(1, self.generations * CHILDREN))
+        self.population: list[Indices] = []
+        self.losses: list[float] = []
+        self.pool = Pool(values, weights)
+        self.stages: list[dict[str, Any]] = []
+        self.done_before = 0  # by the search that this one resumes
+
+    @property
+    def proposals(self) -> int:
+        """Those of this search alone."""
+        return int(self.control.done) - self.done_before
+
+    @property
+    def best(self) -> Indices:
+        return self.population[int(np.argmin(self.losses))]
+
+    def go(self, first: KPartition, resume: bool) -> None:
+        """All stages, from the first or from the checkpoint's."""
+        self.admit(first.labels.astype(np.int32))
+        chains, stage, kept, recombined = self.store.load(self.fits) if resume else ([], 0, [], [])
+        for labels in kept:
+            self.admit(labels, crossed=True)
+        earlier = self.parents * self.parent_work + (stage - 1) * CHILDREN * self.child_work if stage else 0
+        self.done_before = earlier + sum(chain.done for chain in chains)
+        self.control.done = float(self.done_before)
+        while stage <= self.generations and not self.control.stopped:
+            clock, before = time.process_time(), min(self.losses)
+            if not chains:
+                chains = [self.chain(stage, c, first) for c in range(CHILDREN if stage else self.parents)]
+            save = partial(self.store.save, chains, stage=stage, kept=list(self.population))
+            save()
+            run_chains(self.space, chains, self.control, f"generation {stage}" if stage else "parents", save)
+            if self.control.stopped:
+                save(now=True)
+            for chain in chains:
+                for labels in [*chain.seen, chain.labels] if not self.control.stopped else [chain.labels]:
+                    self.admit(labels)
+            name = f"{len(chains)} {'children' if stage else 'parents'} of {chains[0].proposals} proposals"
+            self.note(name, before, min(self.losses), time.process_time() - clock)
+            if not self.control.stopped:
+                self.recombine(stage, recombined, partial(save, kept=self.population))
+            chains, recombined, stage = [], [], stage + 1
+
+    def fits(self, chains: list[Chain], stage: int, *_: Any) -> bool:
+        """Whether a checkpoint has the chains of its stage."""
+        return stage <= self.generations and len(chains) == (CHILDREN if stage else self.parents)
+
+    def chain(self, stage: int, c: int, first: KPartition) -> Chain:
+        """The c-th chain of a stage: a parent from the start, a child of two of the population later."""
+        word = random_word(self.seed, stage, c)
+        looks = self.snapshots // 2 if stage else max(self.snapshots // 4, self.snapshots // self.parents)
+        if stage == 0 or (c == 1 and stage % 2 == 0):
+            work = self.child_work if stage else self.parent_work
+            return Chain(first.labels.astype(np.int32), word, work, snapshots=looks)
+        labels = self.best
+        if c > 0:
+            other = int(np.random.default_rng([self.seed, stage, c]).integers(len(self.population)))
+            labels = inherit(self.values, self.space, self.best, self.population[other], self.weights)
+        return Chain(labels, word, self.child_work, WARM, looks)
+
+    def admit(self, labels: NDArray[Any], crossed: bool = False) -> None:
+        """Take a partition into the population and its groups into the pool, and its cross with the best one."""
+        labels = by_first_record(labels).astype(np.int32)
+        loss = self.space.state(labels)[1]
+        if loss in self.losses:
+            return
+        self.population.append(labels)
+        self.losses.append(loss)
+        if len(self.pool.groups) < MOST_COLUMNS:
+            self.pool.add_labels(self.population[-1])
+        if len(self.population) > 1 and not crossed:
+            self.admit(cross(self.space, self.best, labels))
+
+    def recombine(self, stage: int, begun: list[Recombination], save: Callable[..., None]) -> None:
+        """The best partition of the pool's groups joins the population; of groups like them too, in some stages.
+
+        Region by region if the file is not small.
+        """
+        clock, before = time.process_time(), min(self.losses)
+        if len(self.pool.groups) >= MOST_COLUMNS:
+            return
+        self.control.advance(0.0, None, f"best of {len(self.pool.groups)} groups")
+        region = regions(self.space, self.best, random_word(self.seed, stage))
+        inside = [region == r for r in range(int(region.max()) + 1)]
+        look_around = stage in self.closing.stages and self.space.k <= self.closing.largest
+        limits = self.closing.limits if look_around else self.limits
+        sizes = [int(records.sum()) for records in inside]
+        if begun and (len(begun) != len(sizes) or not all(map(self.is_sound, begun, sizes))):
+            raise self.store.damaged()
+        states = begun or [Recombination(self.best[records]) for records in inside]
+
+        def after_step(r: int, state: Recombination) -> bool:
+            states[r] = state
+            save(recombined=states)
+            return self.control.advance(0.0)
+
+        def in_region(r: int, pool: Pool) -> Recombination:
+            around = self.around(inside[r]) if look_around else None
+            return recombine(pool, states[r], limits, around, partial(after_step, r))
+
+        labels = np.empty(self.space.n, dtype=np.int64)
+        pools = self.pool.within(region)
+        for r, found in enumerate(self.control.run([partial(in_region, *both) for both in enumerate(pools)])):
+            labels[inside[r]] = np.asarray(found.best) + r * self.space.n  # numbers of their own
+        if self.control.stopped:
+            save(recombined=states, now=True)
+        self.admit(labels)
+        like = " and groups like them" if look_around else ""
+        self.note(
+            f"set partitioning of {len(self.pool.groups)} groups{like}",
+            before,
+            min(self.losses),
+            time.process_time() - clock,
+        )
+
+    def is_sound(self, state: Recombination, n: int) -> bool:
+        """Whether a checkpoint's recombination of n records can go on."""
+        return is_sound(state, n, self.space.k)
+
+    def around(self, inside: NDArray[np.bool_]) -> Around:
+        """Where to look for groups of the records inside a region."""
+        space, place = self.space, np.cumsum(inside) - 1
+        near = np.where(inside[space.near], place[space.near], -1)[inside]
+        return Around(space.x[inside], space.w[inside], near.astype(np.int32), space.k)
+
+    def note(self, name: str, before: float, after: float, cpu: float) -> None:
+        self.stages.append({"name": name, "loss_before": before, "loss_after": after, "cpu_seconds": cpu})
+
+
+def regions(space: Space, labels: Indices, word: int) -> NDArray[np.int64]:
+    """A number for each record: near groups share one, about REGION records each, cut along a random tree."""
+    count = max(1, round(space.n / REGION))
+    if count == 1:
+        return np.zeros(space.n, dtype=np.int64)
+    g, _ = space.state(labels)
+    used = int(labels.max()) + 1
+    order = np.arange(used, dtype=np.int32)
+    cut(np.ascontiguousarray(g.summary[:used]), order, 8, np.array([word], dtype=np.uint64))
+    before = np.cumsum(g.size[order]) - g.size[order]
+    number = np.empty(used, dtype=np.int64)
+    number[order] = before * count // space.n
+    return number[labels]
+
+
+def cross(space: Space, one: Indices, other: Indices) -> Indices:
+    """Of every set of records that both partitions divide among themselves alone, the groups of the cheaper one."""
+    groups, both = int(one.max()) + 1, int(one.max()) + int(other.max()) + 2
+    shared = coo_array((np.ones(space.n, dtype=np.int8), (one, other + groups)), shape=(both, both))
+    islands, island = connected_components(shared, directed=False)
+    dearer = np.zeros(islands)
+    np.add.at(dearer, island[:groups], space.costs(one))
+    np.add.at(dearer, island[groups:], -space.costs(other))
+    return np.where(dearer[island[one]] > space.least, other + groups, one).astype(np.int32)
+
+
+def inherit(values: Floats, space: Space, one: Indices, other: Indices, weights: Floats | None) -> Indices:
+    """A child of whole groups of two parents, the cheapest a record first, repaired to groups of k to 2k - 1."""
+    pool = Pool(values, weights)
+    pool.add_labels(one)
+    pool.add_labels(other)
+    sizes = np.array([g.size for g in pool.groups])
+    labels = np.full(space.n, -1, dtype=np.int64)
+    count = 0
+    for c in np.argsort(np.array(pool.costs) / sizes, kind="stable"):
+        rows = pool.groups[c]
+        if (labels[rows] < 0).all():
+            labels[rows] = count
+            count += 1
+    return repair(values, space, labels, weights)
+
+
+def repair(values: Floats, space: Space, labels: NDArray[np.int64], weights: Floats | None) -> Indices:
+    """Records without a group form groups of their own if they are k or more, else each joins the nearest group."""
+    left, placed = np.flatnonzero(labels < 0), np.flatnonzero(labels >= 0)
+    if left.size >= space.k:
+        part = mdav(values[left], space.k, weights=None if weights is None else weights[left])
+        labels[left] = labels.max() + 1 + part.labels
+    else:
+        for i in left:
+            labels[i] = labels[placed[((values[placed] - values[i]) ** 2).sum(axis=1).argmin()]]
+    return without_oversized(values, space.k, KPartition(labels), weights).labels.astype(np.int32)

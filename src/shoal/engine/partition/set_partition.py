@@ -1,0 +1,233 @@
+"""Set partitioning over a pool of groups, by HiGHS: the linear relaxation with its duals, and the best partition.
+
+A column is a group, its cost the group's SSE; every record is in exactly one chosen column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import highspy
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array, hstack
+
+from shoal.engine.partition.subset_row_cuts import Cut, incidence, limits, touched
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Basis = tuple[list[int], list[int]]  # the states of columns and rows, as HiGHS numbers them
+
+
+class Pool:
+    """Distinct groups of records with their costs, in the order they came. A group is known by a 64-bit sum."""
+
+    def __init__(self, values: Floats, weights: Floats | None = None) -> None:
+        self._values = values
+        self._weights = weights
+        self._signs = np.random.default_rng(0).integers(2**64, size=len(values), dtype=np.uint64)
+        self._place: dict[int, int] = {}
+        self.groups: list[NDArray[np.int32]] = []
+        self.costs: list[float] = []
+
+    @property
+    def records(self) -> int:
+        return len(self._values)
+
+    def add(self, groups: Iterable[NDArray[Any]]) -> int:
+        """Take in the groups that are new; gives their number."""
+        fresh: list[NDArray[np.int32]] = []
+        for group in groups:
+            sign = int(self._signs[group].sum())
+            if sign not in self._place:
+                self._place[sign] = len(self._place)
+                fresh.append(np.sort(group).astype(np.int32))
+        self.costs.extend(self._cost(fresh))
+        self.groups.extend(fresh)
+        return len(fresh)
+
+    def add_labels(self, labels: NDArray[Any]) -> int:
+        """Take in the groups of a partition."""
+        order, starts, signs = self._signed(labels)
+        ends = [*starts[1:].tolist(), order.size]
+        spans = zip(starts.tolist(), ends, signs, strict=True)
+        return self.add([order[start:end] for start, end, sign in spans if sign not in self._place])
+
+    def columns(self, labels: NDArray[Any]) -> list[int]:
+        """Where the groups of a partition are in the pool."""
+        return [self._place[sign] for sign in self._signed(labels)[2]]
+
+    def part(self, columns: NDArray[np.int64]) -> Pool:
+        """A pool of some of the groups."""
+        chosen = Pool(self._values, self._weights)
+        chosen._take([self.groups[c] for c in columns], [self.costs[c] for c in columns])
+        return chosen
+
+    def within(self, region: NDArray[Any]) -> list[Pool]:
+        """A pool for each region 0, 1, ... of the records, of the groups inside it; records are counted anew there."""
+        starts = np.concatenate(([0], np.cumsum([rows.size for rows in self.groups])))[:-1]
+        where = region[np.concatenate(self.groups)]
+        first, last = np.minimum.reduceat(where, starts), np.maximum.reduceat(where, starts)
+        place = np.empty(region.size, dtype=np.int32)
+        pools = []
+        for r in range(int(region.max()) + 1):
+            records = np.flatnonzero(region == r)
+            place[records] = np.arange(records.size)
+            inside = Pool(self._values[records], None if self._weights is None else self._weights[records])
+            columns = np.flatnonzero((first == r) & (last == r))
+            inside._take([place[self.groups[c]] for c in columns], [self.costs[c] for c in columns])
+            pools.append(inside)
+        return pools
+
+    def _take(self, groups: list[NDArray[np.int32]], costs: list[float]) -> None:
+        self.groups, self.costs = groups, costs
+        self._place = {int(self._signs[rows].sum()): c for c, rows in enumerate(groups)}
+
+    def _signed(self, labels: NDArray[Any]) -> tuple[Ints, Ints, list[int]]:
+        order, starts = in_groups(labels)
+        return order, starts, np.add.reduceat(self._signs[order], starts).tolist()
+
+    def _cost(self, groups: list[NDArray[np.int32]]) -> list[float]:
+        costs = np.empty(len(groups))
+        sizes = np.array([g.size for g in groups], dtype=np.int64)
+        for size in np.unique(sizes):
+            which = np.flatnonzero(sizes == size)
+            rows = np.array([groups[i] for i in which])
+            x = self._values[rows]
+            w = np.ones(rows.shape) if self._weights is None else self._weights[rows]
+            centre = (w[:, :, None] * (x - x[:, :1])).sum(axis=1) / w.sum(axis=1)[:, None] + x[:, 0]
+            costs[which] = (w * ((x - centre[:, None]) ** 2).sum(axis=2)).sum(axis=1)
+        return [float(c) for c in costs]
+
+
+def in_groups(labels: NDArray[Any]) -> tuple[Ints, Ints]:
+    """The records group by group, and where each group starts."""
+    order = np.argsort(labels, kind="stable")
+    return order, np.concatenate(([0], np.flatnonzero(np.diff(labels[order])) + 1))
+
+
+class Master:
+    """The set-partitioning programme over the pool; grows with it."""
+
+    def __init__(self, pool: Pool, n: int) -> None:
+        self._pool, self._n = pool, n
+        self._held = self._solved = 0  # columns, and those of the last relaxation
+        self.cuts: list[Cut] = []
+        self._solver = highspy.Highs()
+        for name, value in (("output_flag", False), ("threads", 1), ("random_seed", 1), ("mip_allow_restart", False)):
+            self._solver.setOptionValue(name, value)
+        empty = csr_array((n, 0))
+        self._solver.addRows(n, np.ones(n), np.ones(n), 0, *_entries(empty))
+
+    @property
+    def basis(self) -> Basis:
+        """The last solution's."""
+        basis = self._solver.getBasis()
+        return [int(s) for s in basis.col_status], [int(s) for s in basis.row_status]
+
+    def start(self, basis: Basis, cuts: Sequence[Cut]) -> None:
+        """Begin at the basis of another relaxation over the same pool, which had the first of the cuts alone."""
+        self.cut(cuts)
+        columns, rows = basis
+        if len(columns) != self._held or len(rows) > self._n + len(cuts):
+            return  # of another pool: the solver begins anew
+        start = highspy.HighsBasis()
+        start.col_status = [highspy.HighsBasisStatus(s) for s in columns]
+        fresh = [highspy.HighsBasisStatus.kBasic] * (self._n + len(cuts) - len(rows))
+        start.row_status = [*(highspy.HighsBasisStatus(s) for s in rows), *fresh]
+        start.valid = True
+        self._solver.setBasis(start)
+
+    def cut(self, cuts: Sequence[Cut]) -> None:
+        """Forbid what the cuts forbid: one row more each."""
+        if not cuts:
+            return
+        self._grow()
+        rows = csc_array(touched(incidence(self._pool.groups, self._n), cuts))
+        least = np.full(len(cuts), -highspy.kHighsInf)
+        self._solver.addRows(len(cuts), least, limits(cuts), rows.nnz, *_entries(rows))
+        self.cuts.extend(cuts)
+
+    def _grow(self) -> None:
+        groups, costs = self._pool.groups[self._held :], self._pool.costs[self._held :]
+        if not groups:
+            return
+        cells = incidence(groups, self._n)
+        if self.cuts:
+            cells = csr_array(hstack([cells, touched(cells, self.cuts)]))
+        m = len(groups)
+        # No upper bounds, the rows imply them: a dual of theirs would be missing from the groups' reduced costs.
+        most = np.full(m, highspy.kHighsInf)
+        self._solver.addCols(m, np.array(costs), np.zeros(m), most, cells.nnz, *_entries(cells))
+        self._held += m
+
+    @property
+    def shares(self) -> Floats:
+        """How much of each group the last solution takes."""
+        return np.array(self._solver.getSolution().col_value)
+
+    @property
+    def iterations(self) -> int:
+        """Of the simplex, in the last programme."""
+        return int(self._solver.getInfo().simplex_iteration_count)
+
+    def duals(self, seconds: float | None = None) -> tuple[float, Floats] | None:
+        """The relaxation's optimum and its duals, those of the cuts after the records'; None if time ran out."""
+        self._grow()
+        grown, self._solved = 0 < self._solved < self._held, self._held
+        # Dual at first, and after cuts, which leave the duals feasible; primal after new columns, which leave the
+        # solution feasible.
+        self._solver.setOptionValue("simplex_strategy", 4 if grown else 1)
+        if seconds is not None:
+            self._solver.setOptionValue("time_limit", self._solver.getRunTime() + max(seconds, 0.1))
+        self._solver.run()
+        if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            return None
+        return self._solver.getInfo().objective_function_value, np.array(self._solver.getSolution().row_dual)
+
+    def best(
+        self, known: NDArray[Any], *, nodes: int, looks: int | None = None, seconds: float | None = None
+    ) -> tuple[Ints, bool]:
+        """The best partition of columns, from a known one (its groups are in the pool), and whether it is proved.
+
+        `nodes` and `looks` limit the work, `seconds` the time.
+        """
+        self._grow()
+        solver, m = self._solver, self._held
+        start = np.zeros(m)
+        start[self._pool.columns(known)] = 1.0
+        solver.changeColsBounds(m, np.arange(m, dtype=np.int32), np.zeros(m), np.ones(m))
+        solver.changeColsIntegrality(m, np.arange(m, dtype=np.int32), np.array([highspy.HighsVarType.kInteger] * m))
+        options = (("mip_max_nodes", nodes), ("mip_rel_gap", 0.0), ("mip_abs_gap", 0.0))
+        for name, value in options:
+            solver.setOptionValue(name, value)
+        if seconds is not None:
+            solver.setOptionValue("time_limit", solver.getRunTime() + max(seconds, 0.1))
+        if looks is not None:
+            left = iter(range(looks))
+            solver.cbMipInterrupt += lambda event: event.interrupt() if next(left, None) is None else None
+        guess = highspy.HighsSolution()
+        guess.col_value = start.tolist()
+        solver.setSolution(guess)
+        solver.run()
+        chosen = np.flatnonzero(np.array(solver.getSolution().col_value) > 0.5)
+        labels = np.full(self._n, -1, dtype=np.int64)
+        for label, column in enumerate(chosen):
+            labels[self._pool.groups[column]] = label
+        covered = sum(self._pool.groups[c].size for c in chosen) == self._n and labels.min() >= 0
+        proved = solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
+        return (labels, proved) if covered else (np.asarray(known, dtype=np.int64), False)
+
+
+def reduced_costs(pool: Pool, duals: Floats, cuts: Sequence[Cut]) -> Floats:
+    """What each group costs above its records' duals, and those of the cuts that have one after them."""
+    n = pool.records
+    held = incidence(pool.groups, n)
+    reduced = np.array(pool.costs) - held @ duals[:n]
+    return np.asarray(reduced - touched(held, cuts[: duals.size - n]) @ duals[n:])
+
+
+def _entries(cells: csr_array | csc_array) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats]:
+    """Where the lines of a sparse table start, and their places and values, as HiGHS takes them."""
+    return cells.indptr[:-1].astype(np.int32), cells.indices.astype(np.int32), cells.data

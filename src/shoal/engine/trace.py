@@ -1,0 +1,47 @@
+"""The numbers that a search's progress showed, kept for the release: the curve of the best over the work done.
+
+A trace is bounded: when it is full, every second point goes and from then on only every second is taken in.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from shoal.engine.progress import Progress, silent
+
+MOST_POINTS = 2_000
+
+
+class Point(NamedTuple):
+    """One look at a search: the stage, the work done of the total, the best so far."""
+
+    what: str
+    done: float
+    total: float
+    best: float | None
+
+
+class Trace:
+    """A progress that remembers what it was told, and tells it on."""
+
+    def __init__(self, progress: Progress = silent) -> None:
+        self._progress = progress
+        self._kept: list[Point] = []
+        self._last: Point | None = None
+        self._step = 1  # every how many calls one is kept
+        self._calls = 0
+
+    def __call__(self, done: float, total: float, best: float | None = None, what: str = "") -> None:
+        point = Point(what, float(done), float(total), None if best is None else float(best))
+        if self._calls % self._step == 0:
+            self._kept.append(point)
+            if len(self._kept) >= MOST_POINTS:
+                self._kept, self._step = self._kept[::2], 2 * self._step
+        self._calls, self._last = self._calls + 1, point
+        self._progress(done, total, best, what)
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """The points kept, in order, the last one always among them."""
+        last = () if self._last is None or (self._kept and self._kept[-1] is self._last) else (self._last,)
+        return (*self._kept, *last)

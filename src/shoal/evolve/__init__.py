@@ -1,1 +1,0 @@
-"""What the searches share: progress, clocks, and (with the first search) loops and selection."""

@@ -1,1 +1,0 @@
-"""Compiled functions on NumPy arrays and nothing else; one file a method, flags in `compiling`."""

@@ -1,1 +1,0 @@
-"""What a release lost and what risk is left: measures of original and protected arrays."""

@@ -1,0 +1,1 @@
+"""Measures of information loss and of disclosure risk."""

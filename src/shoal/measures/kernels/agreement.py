@@ -1,0 +1,55 @@
+"""Which columns of two records agree, as the bits of a pattern, for all pairs at once without storing them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.engine.kernels.compiling import inner, kernel
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@inner
+def _patterns(record: Floats, columns: Floats, tolerance: Floats, out: Ints) -> None:
+    """The pattern of one record with every point (one row of `columns` a column): bit j where column j agrees."""
+    out[:] = 0
+    for j in range(record.size):
+        column, value, most = columns[j], record[j], tolerance[j]
+        for q in range(out.size):
+            out[q] |= np.int64(abs(column[q] - value) <= most) << j
+
+
+@kernel("int64[::1](float64[:,::1], float64[:,::1], int64[::1], float64[::1])")
+def count_patterns(records: Floats, columns: Floats, counts: Ints, tolerance: Floats) -> Ints:
+    """How many pairs of a record and a point have each of the 2^d patterns; a point counts `counts` times."""
+    total = np.zeros(1 << records.shape[1], np.int64)
+    patterns = np.empty(columns.shape[1], np.int64)
+    for i in range(len(records)):
+        _patterns(records[i], columns, tolerance, patterns)
+        for q in range(patterns.size):
+            total[patterns[q]] += counts[q]
+    return total
+
+
+@kernel("int64[::1](float64[:,::1], int64[::1], float64[:,::1], int64[::1], float64[::1], float64[::1])")
+def heaviest_ties(
+    records: Floats, own: Ints, columns: Floats, counts: Ints, tolerance: Floats, weights: Floats
+) -> Ints:
+    """For each record: 0 if some point weighs more than its own one, else the count of points as heavy."""
+    found = np.empty(len(records), np.int64)
+    patterns = np.empty(columns.shape[1], np.int64)
+    for i in range(len(records)):
+        _patterns(records[i], columns, tolerance, patterns)
+        mine = weights[patterns[own[i]]]
+        ties = np.int64(0)
+        for q in range(patterns.size):
+            weight = weights[patterns[q]]
+            if weight > mine:
+                ties = np.int64(0)
+                break
+            if weight == mine:
+                ties += counts[q]
+        found[i] = ties
+    return found

@@ -1,0 +1,125 @@
+"""How many protected records lie at the least distance from an original one, its own among them.
+
+The protected records are taken once each, with their count. A search only has to look within the distance of the
+record's own protected record, which is short, so a tree of boxes leaves little to look at; and it ends as soon as
+another record is nearer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.engine.kernels.compiling import inner, kernel
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+LEAF = 16
+
+
+@inner
+def _widest(points: Floats, order: Ints, start: int, stop: int, low: Floats, high: Floats) -> int:
+    """The column in which the points of a node spread most; `low` and `high` become the node's box."""
+    d = points.shape[1]
+    widest, spread = 0, -1.0
+    for j in range(d):
+        low[j] = np.inf
+        high[j] = -np.inf
+        for a in range(start, stop):
+            value = points[order[a], j]
+            low[j] = min(low[j], value)
+            high[j] = max(high[j], value)
+        if high[j] - low[j] > spread:
+            widest, spread = j, high[j] - low[j]
+    return widest
+
+
+@kernel("Tuple((int64[::1], int64[:,::1], float64[:,::1], float64[:,::1]))(float64[:,::1])")
+def grow_boxes(points: Floats) -> tuple[Ints, Ints, Floats, Floats]:
+    """A tree over the points: their order, each node's (start, stop, left child or -1), and the nodes' boxes."""
+    n, d = points.shape
+    order = np.arange(n)
+    room = 4 * (n // LEAF + 1) + 1
+    nodes = np.empty((room, 3), np.int64)
+    low, high = np.empty((room, d)), np.empty((room, d))
+    nodes[0, 0], nodes[0, 1] = 0, n
+    made, at = 1, 0
+    while at < made:
+        start, stop = nodes[at, 0], nodes[at, 1]
+        widest = _widest(points, order, start, stop, low[at], high[at])
+        nodes[at, 2] = -1
+        if stop - start > LEAF and high[at, widest] > low[at, widest]:
+            keys = np.empty(stop - start)
+            for a in range(start, stop):
+                keys[a - start] = points[order[a], widest]
+            ranked = np.argsort(keys)
+            order[start:stop] = order[start:stop][ranked]
+            middle = (start + stop) // 2
+            nodes[at, 2] = made
+            nodes[made, 0], nodes[made, 1] = start, middle
+            nodes[made + 1, 0], nodes[made + 1, 1] = middle, stop
+            made += 2
+        at += 1
+    return order, nodes[:made].copy(), low[:made].copy(), high[:made].copy()
+
+
+@inner
+def _box_distance(record: Floats, low: Floats, high: Floats) -> float:
+    """A lower bound of the squared distances to the points in a box."""
+    total = 0.0
+    for j in range(record.size):
+        gap = max(low[j] - record[j], record[j] - high[j], 0.0)
+        total += gap * gap
+    return total
+
+
+@inner
+def _distance(record: Floats, point: Floats, most: float) -> float:
+    """The squared distance, summed from the first column on; may stop once it is above `most`."""
+    total = 0.0
+    for j in range(record.size):
+        total += (record[j] - point[j]) ** 2
+        if total > most:
+            break
+    return total
+
+
+@kernel(
+    "int64[::1](float64[:,::1], int64[::1], float64[:,::1], int64[::1],"
+    " int64[::1], int64[:,::1], float64[:,::1], float64[:,::1])"
+)
+def nearest_ties(
+    records: Floats, own: Ints, points: Floats, counts: Ints, order: Ints, nodes: Ints, low: Floats, high: Floats
+) -> Ints:
+    """For each record: 0 if some point is nearer than its own, else the count of points as near as its own."""
+    found = np.empty(len(records), np.int64)
+    stack = np.empty(128, np.int64)
+    for i in range(len(records)):
+        record = records[i]
+        radius = _distance(record, points[own[i]], np.inf)
+        ties, beaten, top = np.int64(0), False, 1
+        stack[0] = 0
+        while top > 0 and not beaten:
+            top -= 1
+            node = stack[top]
+            if _box_distance(record, low[node], high[node]) > radius:
+                continue
+            child = nodes[node, 2]
+            if child >= 0:
+                # The nearer child last, so that it is looked into first.
+                first = _box_distance(record, low[child], high[child])
+                second = _box_distance(record, low[child + 1], high[child + 1])
+                stack[top] = child + 1 if first <= second else child
+                stack[top + 1] = child if first <= second else child + 1
+                top += 2
+                continue
+            for a in range(nodes[node, 0], nodes[node, 1]):
+                away = _distance(record, points[order[a]], radius)
+                if away < radius:
+                    beaten = True
+                    break
+                if away == radius:
+                    ties += counts[order[a]]
+        found[i] = 0 if beaten else ties
+    return found

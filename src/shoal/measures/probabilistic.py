@@ -1,0 +1,145 @@
+"""Probabilistic linkage: Fellegi and Sunter's weights, estimated by EM over agreement patterns (spec/2).
+
+Two values agree when they differ by at most 0.1 standard deviations of the original column. Every pair of an original
+and a protected record has one of 2^d patterns; only their counts are kept. EM (Winkler 1988) splits them into
+matches and others, columns being independent within each:
+
+    repeat: g(pattern) = p m(pattern) / (p m(pattern) + (1 - p) u(pattern))     the share of matches
+            p, m_j, u_j = the weighted means of g and of the agreements of column j
+
+A pattern's weight is log2(m/u), summed over agreeing columns, and log2((1-m)/(1-u)) over the others. Each record is
+linked to the protected record of the highest weight; a tie among m counts 1/m.
+"""
+
+from __future__ import annotations
+
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import UsageError
+from shoal.measures.anonymity import classes
+from shoal.measures.kernels.agreement import count_patterns, heaviest_ties
+from shoal.measures.linkage import Linkage, as_linkage, sampled_records, tie_credits
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+MOST_COLUMNS = 20
+PAIRS = 1e9  # pairs of a record and a distinct protected record that are counted in full; beyond, records are sampled
+
+
+@dataclass(frozen=True)
+class FellegiSunter:
+    """The share of matches among the pairs, and the chance that column j agrees in a match (m) and elsewhere (u)."""
+
+    share: float
+    m: Floats
+    u: Floats
+    rounds: int
+
+    def pattern_weights(self) -> Floats:
+        """log2 of the likelihood ratio of each of the 2^d patterns."""
+        weights = np.zeros(1)
+        for m, u in zip(self.m, self.u, strict=True):
+            weights = np.concatenate([weights + np.log2((1 - m) / (1 - u)), weights + np.log2(m / u)])
+        return weights
+
+
+def probabilistic_linkage(
+    original: Floats, protected: Floats, *, tolerance: float = 0.1, threads: int = 1, seed: int = 0
+) -> Linkage:
+    """Percent of the records that Fellegi-Sunter weights link to their own protected record, 0 to 100."""
+    n = len(original)
+    pairs = agreement_pairs(original, protected, tolerance, seed)
+    model = expectation_maximisation(pairs.pattern_counts(threads), start=1.0 / n)
+    ties = pairs.ties(np.round(model.pattern_weights(), 9), threads)
+    return as_linkage(tie_credits(ties), n)
+
+
+def expectation_maximisation(counts: Ints, start: float, *, rounds: int = 500, enough: float = 1e-9) -> FellegiSunter:
+    """The model that makes the pattern counts likely, from m = 0.9, u = 0.1 and a first share of matches."""
+    d = int(counts.size).bit_length() - 1
+    used = np.flatnonzero(counts)
+    agree = ((used[:, None] >> np.arange(d)) & 1).astype(np.float64)
+    weight = counts[used].astype(np.float64)
+    share, m, u = start, np.full(d, 0.9), np.full(d, 0.1)
+    done = 0
+    while done < rounds:
+        done += 1
+        log_match = np.log(share) + agree @ np.log(m) + (1 - agree) @ np.log1p(-m)
+        log_other = np.log1p(-share) + agree @ np.log(u) + (1 - agree) @ np.log1p(-u)
+        match = weight / (1.0 + np.exp(np.clip(log_other - log_match, -700, 700)))
+        other = weight - match
+        before = np.concatenate([[share], m, u])
+        share = float(_inside(match.sum() / weight.sum()))
+        m = _inside(match @ agree / max(match.sum(), 1e-300))
+        u = _inside(other @ agree / max(other.sum(), 1e-300))
+        if np.abs(np.concatenate([[share], m, u]) - before).max() < enough:
+            break
+    return FellegiSunter(share, m, u, done)
+
+
+def agreement_pairs(original: Floats, protected: Floats, tolerance: float = 0.1, seed: int = 0) -> AgreementPairs:
+    """All pairs of the originals and the distinct protected records; the originals sampled where they are too many."""
+    n, d = original.shape
+    if d > MOST_COLUMNS:
+        raise UsageError(
+            f"probabilistic linkage takes at most {MOST_COLUMNS} columns, not {d}: name fewer quasi-identifiers"
+        )
+    own = classes([np.ascontiguousarray(protected[:, j]) for j in range(d)])
+    first = np.full(int(own.max()) + 1, n, dtype=np.int64)
+    np.minimum.at(first, own, np.arange(n))
+    most = int(PAIRS / first.size)
+    chosen = sampled_records(n, seed, above=most, sample=min(most, n))
+    deviations = np.std(original - original[0], axis=0)
+    return AgreementPairs(
+        np.ascontiguousarray(original[chosen]),
+        own[chosen],
+        np.ascontiguousarray(protected[first].T),
+        np.bincount(own).astype(np.int64),
+        tolerance * deviations,
+    )
+
+
+@dataclass(frozen=True)
+class AgreementPairs:
+    """Original records against distinct protected ones (one row of `columns` a column) with their counts."""
+
+    records: Floats
+    own: Ints
+    columns: Floats
+    counts: Ints
+    tolerance: Floats
+
+    def pattern_counts(self, threads: int = 1) -> Ints:
+        """How many pairs have each pattern."""
+        with ThreadPoolExecutor(threads) as pool:
+            parts = pool.map(
+                lambda b: count_patterns(self.records[b[0] : b[1]], self.columns, self.counts, self.tolerance),
+                self._blocks(threads),
+            )
+            return np.asarray(np.sum(list(parts), axis=0, dtype=np.int64))
+
+    def ties(self, weights: Floats, threads: int = 1) -> Ints:
+        """For each record, among how many heaviest pairs its own is; 0 if it is not."""
+        with ThreadPoolExecutor(threads) as pool:
+            parts = pool.map(
+                lambda b: heaviest_ties(
+                    self.records[b[0] : b[1]], self.own[b[0] : b[1]], self.columns, self.counts, self.tolerance, weights
+                ),
+                self._blocks(threads),
+            )
+            return np.concatenate(list(parts))
+
+    def _blocks(self, count: int) -> list[tuple[int, int]]:
+        ends = np.linspace(0, len(self.records), count + 1).astype(int)
+        return [(int(a), int(b)) for a, b in itertools.pairwise(ends) if b > a]
+
+
+def _inside(chance: Floats | float) -> Floats:
+    """Away from 0 and 1, where a logarithm has no value: a column that always agrees weighs 0, not infinity."""
+    return np.clip(np.asarray(chance, dtype=np.float64), 1e-12, 1 - 1e-12)

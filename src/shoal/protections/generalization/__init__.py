@@ -1,0 +1,1 @@
+"""Generalization: values replaced by categories of a domain, the same for the whole file."""

@@ -1,0 +1,130 @@
+"""The optimum over all cuts of small ordered domains, by branch and bound on monotone constraints.
+
+Joining classes never breaks k, l or t, so what is broken with some cuts stays broken with more.
+    node: cuts that are in, cuts still open
+    close every open cut that breaks a promise when it is added alone: no descendant can have it
+    bound: the loss with all open cuts in, and the largest class then; give up if that is no better than the best
+    branch on the open cut whose absence costs most: in, then out
+The answer is called optimal only if the whole tree was searched within the limit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.engine.progress import Progress, silent
+from shoal.engine.stopping import stoppable
+from shoal.errors import UsageError
+from shoal.protections.generalization.bits import Bits, labels_of_bits
+from shoal.protections.generalization.evaluate import Problem, without_empty
+from shoal.protections.generalization.front import Front, front_of, points_of
+from shoal.protections.generalization.search import search
+
+Ints = NDArray[np.int64]
+
+
+def exact(problem: Problem, *, seed: int = 0, limit: int = 300_000, progress: Progress = silent) -> Front:
+    """The best of all generalizations, proved where the tree ends within `limit` evaluations."""
+    if problem.allowed > 0:
+        raise UsageError("exact keeps all rows: leave out suppress, or take method search")
+    if any(problem.free):
+        raise UsageError(
+            "exact cuts domains in a given order: take order alphabetical, frequency or taxonomy, or method search"
+        )
+    first = search(problem, seed=seed, effort="quick", progress=progress)
+    small, whole = without_empty(problem)
+    tree = _Tree(small, first.best.achievement, limit, progress)
+    proved = False
+    with stoppable() as stop:
+        if "stopped" in first.facts:
+            raise KeyboardInterrupt
+        proved = tree.explore()
+    found = list(first.points)
+    if tree.best is not None:
+        found += points_of(problem, whole(labels_of_bits(tree.best, small.sizes))[None])
+    return front_of(found, first.evaluations + tree.evaluations, optimal=proved, **stop.facts)
+
+
+@dataclass
+class _Tree:
+    """Depth-first search with the best so far."""
+
+    problem: Problem
+    achievement: float
+    limit: int
+    progress: Progress
+    best: Bits | None = None
+    evaluations: int = 0
+
+    def explore(self) -> bool:
+        """Whether the whole tree was searched."""
+        none = np.zeros(self.problem.bits, dtype=np.uint8)
+        stack = [(none, np.arange(self.problem.bits))]
+        while stack:
+            if self.evaluations > self.limit:
+                return False
+            cuts, open_cuts = stack.pop()
+            open_cuts = self._possible(cuts, open_cuts)
+            full = cuts.copy()
+            full[open_cuts] = 1
+            if open_cuts.size == 0 or not self._can_improve(cuts, full):
+                continue
+            branch = open_cuts[self._gain(full, open_cuts).argmax()]
+            rest = open_cuts[open_cuts != branch]
+            stack.append((cuts, rest))
+            with_it = cuts.copy()
+            with_it[branch] = 1
+            stack.append((with_it, rest))
+            self.progress(min(self.evaluations, self.limit), self.limit, self.achievement, "branch and bound")
+        return True
+
+    def _possible(self, cuts: Bits, open_cuts: Ints) -> Ints:
+        """The open cuts that keep every promise when added alone; those that do may be the new best."""
+        if open_cuts.size == 0:
+            return open_cuts
+        trial = np.repeat(cuts[None], open_cuts.size, axis=0)
+        trial[np.arange(open_cuts.size), open_cuts] = 1
+        costs = self.problem.evaluate(labels_of_bits(trial, self.problem.sizes))
+        self.evaluations += open_cuts.size
+        kept = costs.suppressed == 0
+        for i in np.flatnonzero(kept):
+            if costs.achievement[i] < self.achievement - 1e-12:
+                better, least = trial[i].copy(), float(costs.achievement[i])
+                self.best, self.achievement = better, least
+        return np.asarray(open_cuts[kept])
+
+    def _can_improve(self, cuts: Bits, full: Bits) -> bool:
+        """Whether the least loss and bias below this node could beat the best."""
+        both = labels_of_bits(np.array([cuts, full]), self.problem.sizes)
+        costs = self.problem.evaluate(both)
+        self.evaluations += 2
+        largest = float(costs.necd[1] * (self.problem.n - 1) + costs.effective_k[1]) if costs.effective_k[1] else 0.0
+        bias = max(largest - float(costs.least[0]), 0.0) / max(self.problem.n - 1, 1)
+        plain = self._loss(full)
+        bound = self.problem.preference.achievement(np.array([plain]), np.array([bias]))
+        return bool(bound[0] < self.achievement - 1e-12)
+
+    def _loss(self, bits: Bits) -> float:
+        """NWP with all rows kept."""
+        return loss_of(self.problem, labels_of_bits(bits, self.problem.sizes))
+
+    def _gain(self, full: Bits, open_cuts: Ints) -> NDArray[np.float64]:
+        """How much the loss would rise without each open cut."""
+        trial = np.repeat(full[None], open_cuts.size, axis=0)
+        trial[np.arange(open_cuts.size), open_cuts] = 0
+        return np.array([self._loss(bits) for bits in trial])
+
+
+def loss_of(problem: Problem, labels: Ints) -> float:
+    """NWP of ordered groups if no row were suppressed: widths of groups, weighted by their rows."""
+    total = 0.0
+    for j, size in enumerate(problem.sizes):
+        own = labels[j, :size]
+        first = np.flatnonzero(np.concatenate([[True], own[1:] != own[:-1]]))
+        last = np.append(first[1:], size) - 1
+        width = problem.positions[j, last] - problem.positions[j, first]
+        total += float(np.add.reduceat(problem.rows[j, :size], first) @ width)
+    return total / problem.n

@@ -1,0 +1,109 @@
+"""Points of a search and their front: what a higher k would cost.
+
+A point is on the front if no other has a lower achievement at the same or a higher effective k. The
+answer is the allowed point of least achievement; ties go to the lower preference deviation (spec/3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.engine.nsga2 import ranked
+from shoal.errors import UsageError
+from shoal.protections.generalization.bits import canonical
+from shoal.protections.generalization.evaluate import Problem
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """One generalization with its figures; rows in classes below k (or breaking l or t) are suppressed.
+
+    completed: the smallest other class is suppressed too, since fewer than k rows would not hide among each other.
+    """
+
+    labels: Ints
+    k: int
+    nwp: float
+    necd: float
+    effective_k: int
+    achievement: float
+    deviation: float
+    suppressed: int
+    completed: bool = False
+
+    def figures(self) -> dict[str, Any]:
+        """The figures by their names in the command line's answer."""
+        return {
+            "nwp": self.nwp,
+            "necd": self.necd,
+            "effective_k": self.effective_k,
+            "achievement": self.achievement,
+            "preference_deviation": self.deviation,
+            "suppressed": self.suppressed,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Front:
+    """Allowed points by rising effective k, the number of the answer among them, and how they were found."""
+
+    points: tuple[Point, ...]
+    answer: int
+    evaluations: int
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def best(self) -> Point:
+        return self.points[self.answer]
+
+    def picked(self, number: int | None) -> Front:
+        """The same front with another point (counted from 1) as the answer."""
+        if number is None:
+            return self
+        if not 1 <= number <= len(self.points):
+            raise UsageError(f"pick must be between 1 and {len(self.points)} (the points of the front), not {number}")
+        return replace(self, answer=number - 1)
+
+
+def points_of(problem: Problem, stack: Ints, k: int | None = None) -> list[Point]:
+    """Those of many groupings that keep every promise, with their figures."""
+    own = problem if k is None else replace(problem, k=k)
+    stack = np.array([canonical(labels, problem.sizes) for labels in stack])
+    costs = own.evaluate(stack)
+    allowed = (costs.suppressed <= own.allowed) & (costs.effective_k >= own.k)
+    return [
+        Point(
+            stack[i],
+            own.k,
+            float(costs.nwp[i]),
+            float(costs.necd[i]),
+            int(costs.effective_k[i]),
+            float(costs.achievement[i]),
+            float(costs.deviation[i]),
+            int(costs.suppressed[i]),
+        )
+        for i in np.flatnonzero(allowed)
+    ]
+
+
+def front_of(points: Iterable[Point], evaluations: int, **facts: Any) -> Front:
+    """The non-dominated points, one of equals each, and the best of them."""
+    distinct: dict[tuple[float, int], Point] = {}
+    for point in points:
+        key = (round(point.achievement, 12), point.effective_k)
+        if key not in distinct or point.deviation < distinct[key].deviation:
+            distinct[key] = point
+    found = list(distinct.values())
+    if not found:
+        raise ValueError("a front needs at least one allowed point")
+    order = ranked(np.array([[p.achievement, -p.effective_k] for p in found], dtype=np.float64))
+    kept = sorted((p for p, rank in zip(found, order.rank, strict=True) if rank == 0), key=lambda p: p.effective_k)
+    answer = min(range(len(kept)), key=lambda i: (kept[i].achievement, kept[i].deviation))
+    return Front(tuple(kept), answer, evaluations, facts)

@@ -1,0 +1,220 @@
+"""A generalization as a file: which label each value gets, to be applied to new data.
+
+Numbers are mapped by intervals, so that a number never seen before falls into the interval that
+contains it; a name never seen before is an error, and so is a number outside every interval.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping as Dict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import InputError
+from shoal.protections.generalization.bits import groups_of
+from shoal.table.domain import Domain
+from shoal.table.labels import group_names
+
+FORMAT = "shoal generalization"
+
+
+@dataclass(frozen=True)
+class Group:
+    """A label and what it stands for: names, or numbers from low to high (`closed`: high included)."""
+
+    label: str
+    values: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    closed: bool = True
+    missing: bool = False
+
+    def holds(self, value: float) -> bool:
+        if self.low is None or self.high is None:
+            return False
+        return self.low <= value and (value <= self.high if self.closed else value < self.high)
+
+
+@dataclass(frozen=True)
+class ColumnMapping:
+    """The groups of one column."""
+
+    name: str
+    numeric: bool
+    groups: tuple[Group, ...]
+
+    def labels_of(self, values: Sequence[Any]) -> list[str]:
+        """The label of each value; None is a missing one."""
+        by_name = {value: group.label for group in self.groups for value in group.values}
+        return [self._label(value, by_name) for value in values]
+
+    def _label(self, value: Any, by_name: dict[str, str]) -> str:
+        if value is None:
+            found = next((group.label for group in self.groups if group.missing), None)
+            if found is None:
+                raise InputError(f"the column {self.name!r} has missing values, and the mapping has no label for them")
+            return found
+        if self.numeric:
+            found = next((group.label for group in self.groups if group.holds(float(value))), None)
+            if found is None:
+                raise InputError(
+                    f"the column {self.name!r} has the value {value:g}, which lies in none of the mapping's intervals: "
+                    f"{', '.join(group.label for group in self.groups[:8])}"
+                )
+            return found
+        if str(value) not in by_name:
+            raise InputError(
+                f"the column {self.name!r} has the value {str(value)!r}, which the mapping does not know: "
+                "generalize the data anew, or add the value to one of the mapping's groups"
+            )
+        return by_name[str(value)]
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """The mappings of all quasi-identifiers, and the k they were made for."""
+
+    k: int
+    columns: tuple[ColumnMapping, ...]
+
+    def save(self, path: Path) -> None:
+        """Write it as JSON, which `read_mapping` reads."""
+        path.write_text(json.dumps(self.as_dict(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "version": 1,
+            "k": self.k,
+            "columns": [
+                {"name": c.name, "numeric": c.numeric, "groups": [_group_dict(g) for g in c.groups]}
+                for c in self.columns
+            ],
+        }
+
+
+def mapping_of(domains: Sequence[Domain], labels: NDArray[np.int64], k: int) -> Mapping:
+    """The mapping of a grouping of the domains' values."""
+    return Mapping(k, tuple(_column(domain, labels[j]) for j, domain in enumerate(domains)))
+
+
+def read_mapping(given: str | os.PathLike[str] | Dict[str, Any]) -> Mapping:
+    """A mapping from its JSON file, or from what such a file holds."""
+    if isinstance(given, Dict):
+        return _mapping(given, "the mapping")
+    path = Path(given)
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"the mapping {str(path)!r} cannot be read: {error.strerror}") from error
+    except RecursionError:
+        raise InputError(f"the mapping {str(path)!r} is damaged: it is nested too deeply") from None
+    except ValueError as error:
+        raise InputError(f"the mapping {str(path)!r} is not valid JSON: {error}") from error
+    return _mapping(found, f"the mapping {str(path)!r}")
+
+
+def _mapping(found: Any, name: str) -> Mapping:
+    if not isinstance(found, Dict) or found.get("format") != FORMAT:
+        raise InputError(f"{name} was not written by shoal generalize --mapping: its 'format' must be {FORMAT!r}")
+    try:
+        columns = tuple(_read_column(column) for column in found["columns"])
+        names = [column.name for column in columns]
+        _require(bool(names), "it has no columns")
+        _require(len(set(names)) == len(names), "a column is in it twice")
+        _require(_is_whole(found["k"]) and found["k"] >= 1, f"its k is {found['k']!r}, not a whole number from 1 on")
+        return Mapping(found["k"], columns)
+    except KeyError as error:
+        raise InputError(f"{name} is damaged: {error} is missing") from None
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} is damaged: {error}") from None
+
+
+def _read_column(given: Any) -> ColumnMapping:
+    _require(isinstance(given, Dict), f"{given!r} does not describe a column")
+    name, numeric = given["name"], given["numeric"]
+    _require(isinstance(name, str) and bool(name), f"{name!r} is not the name of a column")
+    _require(isinstance(numeric, bool), f"'numeric' of the column {name!r} is {numeric!r}, not true or false")
+    groups = tuple(_read_group(group, name, numeric) for group in given["groups"])
+    _require(bool(groups), f"the column {name!r} has no groups")
+    labels = [group.label for group in groups]
+    _require(len(set(labels)) == len(labels), f"the column {name!r} has two groups with one label")
+    held = [value for group in groups for value in group.values]
+    _require(len(set(held)) == len(held), f"the column {name!r} has a value in two groups")
+    return ColumnMapping(name, numeric, groups)
+
+
+def _read_group(given: Any, column: str, numeric: bool) -> Group:
+    _require(isinstance(given, Dict), f"the column {column!r} has a group that is {given!r}")
+    what = f"a group of the column {column!r}"
+    known = {"label", "values", "low", "high", "closed", "missing"}
+    _require(set(given) <= known, f"{what} has the key {next(iter(set(given) - known), '')!r}, which is unknown")
+    label, values = given["label"], given.get("values", [])
+    low, high = given.get("low"), given.get("high")
+    _require(isinstance(label, str) and bool(label), f"{what} has the label {label!r}, not a text")
+    _require(isinstance(values, list | tuple), f"{what} has the values {values!r}, not a list")
+    _require(all(isinstance(value, str) for value in values), f"{what} has a value that is not a text")
+    _require((low is None) == (high is None), f"{what} has one bound, not two")
+    for bound in (low, high):
+        _require(bound is None or _is_number(bound), f"{what} has the bound {bound!r}, not a number")
+    _require(low is None or low <= high, f"{what} ends at {high!r}, before it begins at {low!r}")
+    for key in ("closed", "missing"):
+        _require(isinstance(given.get(key, True), bool), f"{what} has {key} = {given.get(key)!r}, not true or false")
+    holds_nothing = low is None and not values and not given.get("missing", False)
+    _require(not holds_nothing, f"{what}, {label!r}, stands for nothing")
+    _require(not numeric or not values, f"{what} has names, and the column holds numbers")
+    return Group(**{**given, "values": tuple(values)})
+
+
+def _require(holds: bool, problem: str) -> None:
+    if not holds:
+        raise ValueError(problem)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _column(domain: Domain, labels: NDArray[np.int64]) -> ColumnMapping:
+    groups = groups_of(labels, domain.size)
+    names = group_names(domain, groups)
+    return ColumnMapping(
+        domain.name,
+        domain.numeric,
+        tuple(_group(domain, group, name) for group, name in zip(groups, names, strict=True)),
+    )
+
+
+def _group(domain: Domain, group: Sequence[int], name: str) -> Group:
+    inside = [code for code in group if code < domain.present]
+    missing = len(inside) < len(group)
+    if not inside or not domain.numeric:
+        return Group(name, values=tuple(str(domain.values[code]) for code in inside), missing=missing)
+    if domain.edges:
+        low, high = domain.edges[inside[0]], domain.edges[inside[-1] + 1]
+        return Group(name, low=low, high=high, closed=False, missing=missing)
+    return Group(name, low=domain.values[inside[0]], high=domain.values[inside[-1]], missing=missing)
+
+
+def _group_dict(group: Group) -> dict[str, Any]:
+    """Only what says something."""
+    plain: dict[str, Any] = {"label": group.label}
+    if group.values:
+        plain["values"] = list(group.values)
+    if group.low is not None:
+        plain |= {"low": group.low, "high": group.high, "closed": group.closed}
+    if group.missing:
+        plain["missing"] = True
+    return plain

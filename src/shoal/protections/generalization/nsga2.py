@@ -1,0 +1,153 @@
+"""NSGA-II over the bits of all attributes, with a tournament that leads into the allowed region (spec/3).
+
+Two objectives: the achievement, and k minus the effective k (or, where rows may be suppressed or l or
+t is asked for, the rows beyond what is allowed).
+
+    P = random bits, a density drawn for each individual (at one half nearly all start at k = 1)
+    until the evaluations are used up:
+        parents by tournament: allowed before not allowed; both allowed: rank, then crowding;
+            neither: smaller second objective, then smaller first, then crowding
+        one-point crossover over the whole chromosome, bits flipped with a small probability
+        P = the best of parents and children by rank, then crowding; a point met twice comes after all others
+            (without that, copies of one good individual soon fill P)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.engine.nsga2 import Ranked, ranked, survivors
+from shoal.engine.progress import Progress, silent
+from shoal.engine.stopping import stoppable
+from shoal.protections.generalization.bits import Bits, labels_of_bits
+from shoal.protections.generalization.evaluate import Problem
+from shoal.protections.generalization.front import Front, Point, front_of, points_of
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The paper's settings by default."""
+
+    population: int = 100
+    evaluations: int = 50_000
+    crossover: float = 0.8
+    mutation: float = 0.001
+
+
+def nsga2(problem: Problem, *, seed: int = 0, settings: Settings | None = None, progress: Progress = silent) -> Front:
+    """The front that NSGA-II finds; values stand in their domains' order."""
+    use = settings or Settings()
+    rng = np.random.default_rng(seed)
+    seen = _Seen(problem)
+    bits = _mixed_densities(rng, use.population, problem.bits)
+    values = seen.objectives(bits)
+    order = _distinct_first(values)
+    used = use.population
+    with stoppable() as stop:
+        while used + use.population <= use.evaluations:
+            parents = _tournament(rng, values, order, use.population)
+            children = _offspring(rng, bits[parents], use)
+            both = np.concatenate([bits, children]), np.concatenate([values, seen.objectives(children)])
+            ranks = _distinct_first(both[1])
+            kept = survivors(ranks, use.population)
+            left = Ranked(ranks.rank[kept], ranks.distance[kept])
+            bits, values, order, used = both[0][kept], both[1][kept], left, used + use.population
+            if used % (20 * use.population) == 0:
+                allowed = values[:, 1] <= 0
+                progress(used, use.evaluations, float(values[allowed, 0].min()) if allowed.any() else None, "NSGA-II")
+    unique = len(np.unique(values, axis=0))
+    merged = np.zeros_like(bits[:1])  # everything in one group: allowed whenever anything is
+    found = points_of(problem, labels_of_bits(np.concatenate([bits[order.rank == 0], merged]), problem.sizes))
+    facts: dict[str, Any] = {"unique_solutions": unique, "population": use.population, **stop.facts}
+    return front_of(_or_all(found, problem, bits), used, **facts)
+
+
+def _distinct_first(values: Floats) -> Ranked:
+    """Ranks and crowding, the second and later individuals at a point behind everybody else."""
+    order = ranked(values)
+    again = np.ones(len(values), dtype=bool)
+    again[np.unique(values, axis=0, return_index=True)[1]] = False
+    return Ranked(order.rank + len(values) * again, order.distance)
+
+
+class _Seen:
+    """Objectives of chromosomes; each distinct one is computed once."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._known: dict[bytes, tuple[float, float]] = {}
+
+    def objectives(self, bits: Bits) -> Floats:
+        keys = [row.tobytes() for row in bits]
+        new = {key: i for i, key in enumerate(keys) if key not in self._known}
+        if new:
+            values = self._computed(bits[list(new.values())])
+            self._known.update(zip(new, map(tuple, values.tolist()), strict=True))
+        return np.array([self._known[key] for key in keys])
+
+    def _computed(self, bits: Bits) -> Floats:
+        problem = self._problem
+        costs = problem.evaluate(labels_of_bits(bits, problem.sizes))
+        beyond = costs.suppressed - problem.allowed
+        if problem.allowed == 0 and problem.rules.width == 0:
+            second = problem.k - costs.least
+        else:
+            second = np.where(beyond > 0, beyond, problem.k - costs.effective_k)
+        return np.column_stack([costs.achievement, second.astype(np.float64)])
+
+
+def _or_all(found: list[Point], problem: Problem, bits: Bits) -> list[Point]:
+    """The allowed points of the first front, or of the whole population where it has none."""
+    return found if found else points_of(problem, labels_of_bits(bits, problem.sizes))
+
+
+def _mixed_densities(rng: np.random.Generator, population: int, width: int) -> Bits:
+    # Squared: low densities, where the allowed region lies, come more often, and all densities occur.
+    density = rng.random((population, 1)) ** 2
+    return (rng.random((population, width)) < density).astype(np.uint8)
+
+
+def _tournament(rng: np.random.Generator, values: Floats, order: Ranked, size: int) -> Ints:
+    """The winners of `size` duels between individuals drawn at random."""
+    x, y = rng.integers(len(values), size=(2, size))
+    luck = rng.random(len(values))
+    inside = values[:, 1] <= 0
+    # Smaller is better in every key; the first that differs decides, luck at last.
+    keys = np.column_stack(
+        [
+            ~inside,
+            np.where(inside, order.rank, values[:, 1]),
+            np.where(inside, -order.distance, values[:, 0]),
+            -order.distance,
+            luck,
+        ]
+    ).astype(np.float64)
+    differs = keys[x] != keys[y]
+    first = differs.argmax(axis=1)
+    rows = np.arange(size)
+    return np.asarray(np.where(keys[x][rows, first] <= keys[y][rows, first], x, y))
+
+
+def _offspring(rng: np.random.Generator, parents: Bits, use: Settings) -> Bits:
+    children = parents.copy()
+    width = parents.shape[1]
+    if width == 0:
+        return children
+    pairs = len(parents) // 2
+    crossed = np.flatnonzero(rng.random(pairs) < use.crossover)
+    points = rng.integers(1, max(width, 2), size=pairs)
+    for pair in crossed:
+        cut = points[pair]
+        children[2 * pair, cut:], children[2 * pair + 1, cut:] = (
+            parents[2 * pair + 1, cut:],
+            parents[2 * pair, cut:],
+        )
+    children ^= (rng.random(children.shape) < use.mutation).astype(np.uint8)
+    return children

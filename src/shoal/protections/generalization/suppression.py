@@ -1,0 +1,144 @@
+"""Which rows a generalization suppresses: none, or at least k of them, so that they hide among each other.
+
+Samarati 2001 lets a generalization suppress a limited number of outliers. A suppressed row has a star in every
+quasi-identifier; fewer than k such rows are a small class like any other. A generalization that suppresses too few rows
+suppresses its smallest class as well, or gives way to one that suppresses none.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import ShoalWarning, UsageError
+from shoal.measures.anonymity import classes
+from shoal.measures.diversity import broken_classes
+from shoal.protections.generalization.evaluate import Problem, value_losses
+from shoal.protections.generalization.front import Front, Point
+from shoal.table.columns import Coded
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+
+def limited(problem: Problem, suppress: float) -> Problem:
+    """The problem without suppression, with a warning, where fewer than k rows may be suppressed."""
+    if suppress == 0 or problem.allowed >= problem.k:
+        return problem
+    least = math.ceil(1000 * problem.k / problem.n) / 1000
+    warnings.warn(
+        f"--suppress {suppress:g} allows {problem.allowed:,} of {problem.n:,} rows, fewer than k = {problem.k}. "
+        "Suppressed rows hide among each other only if there are at least k of them, so no row is suppressed. "
+        f"--suppress {least:g} is the smallest share that has an effect",
+        ShoalWarning,
+        stacklevel=4,
+    )
+    return replace(problem, allowed=0)
+
+
+@dataclass(frozen=True, eq=False)
+class Suppression:
+    """What decides which rows are suppressed. values: each row's value code, by attribute."""
+
+    problem: Problem
+    values: Sequence[Ints]
+    confidential: Mapping[str, Coded]
+
+    def settled(self, front: Front, without: Callable[[Problem], Front]) -> Front:
+        """The front with an answer that suppresses no row or at least k; without: a search that suppresses none."""
+        if not _too_few(front.best):
+            return front
+        best: tuple[Point, Point] | None = None  # a point of the front, and the same with enough suppressed rows
+        for point in sorted(front.points, key=_rank):
+            if best is not None and _rank(point) >= _rank(best[1]):
+                break  # more suppressed rows never cost less
+            done = self.completed(point)
+            if done is not None and (best is None or _rank(done) < _rank(best[1])):
+                best = point, done
+        plain = without(replace(self.problem, allowed=0))
+        if best is None or _rank(plain.best) <= _rank(best[1]):
+            return plain
+        points = sorted(
+            (best[1] if point is best[0] else point for point in front.points), key=lambda point: point.effective_k
+        )
+        return replace(front, points=tuple(points), answer=next(i for i, p in enumerate(points) if p is best[1]))
+
+    def picked(self, front: Front, pick: int | None) -> Front:
+        """The front with another point as the answer, with at least k suppressed rows where it suppresses any."""
+        front = front.picked(pick)
+        if not _too_few(front.best):
+            return front
+        done = self.completed(front.best)
+        if done is None:
+            raise UsageError(
+                f"--pick {pick} suppresses {front.best.suppressed:,} rows, fewer than k = {front.best.k}, and at most "
+                f"{self.problem.allowed:,} may be suppressed. Pick another point, or allow more with --suppress"
+            )
+        points = (done if i == front.answer else point for i, point in enumerate(front.points))
+        return replace(front, points=tuple(points))
+
+    def completed(self, point: Point) -> Point | None:
+        """The point itself, or with its smallest class suppressed too; None if that is more than is allowed."""
+        if not _too_few(point):
+            return point
+        label, sizes, bad = self._classes(point)
+        smallest = _smallest(sizes, bad)
+        rest = np.delete(sizes, smallest)[~np.delete(bad, smallest)]
+        suppressed = point.suppressed + int(sizes[smallest])
+        if suppressed > self.problem.allowed or not rest.size:
+            return None
+        rows = np.flatnonzero(label == smallest)
+        losses = value_losses(self.problem, point.labels)
+        kept = sum(float(losses[j, codes[rows]].sum()) for j, codes in enumerate(self.values))
+        nwp = point.nwp + (rows.size - kept) / self.problem.n
+        necd = float(rest.max() - rest.min()) / max(self.problem.n - 1, 1)
+        preference = self.problem.preference
+        return replace(
+            point,
+            nwp=nwp,
+            necd=necd,
+            effective_k=int(rest.min()),
+            achievement=float(preference.achievement(np.array(nwp), np.array(necd))),
+            deviation=nwp + necd - preference.loss - preference.bias,
+            suppressed=suppressed,
+            completed=True,
+        )
+
+    def rows(self, point: Point) -> Bools | None:
+        """Which rows are suppressed: those of classes below k or that break l or t; None where no row is."""
+        if not point.suppressed:
+            return None
+        label, sizes, bad = self._classes(point)
+        if point.completed:
+            bad[_smallest(sizes, bad)] = True
+        return np.asarray(bad[label], dtype=bool)
+
+    def _classes(self, point: Point) -> tuple[Ints, Ints, Bools]:
+        """Each row's class, the classes' sizes, and which of them break k, l or t."""
+        chosen = np.flatnonzero(self.problem.absent == 0)  # one set: suppression has no other
+        label = classes([point.labels[j][self.values[j]] for j in chosen])
+        sizes = np.bincount(label)
+        bad = sizes < point.k
+        for name, rule in zip(self.confidential, self.problem.rules.rules, strict=True):
+            codes: Any = self.confidential[name].codes
+            bad |= broken_classes(label, codes, rule.l, rule.kind, rule.c, rule.t, rule.distance)
+        return label, sizes, bad
+
+
+def _smallest(sizes: Ints, bad: Bools) -> int:
+    """The smallest class that is kept."""
+    return int(np.where(bad, sizes.max() + 1, sizes).argmin())
+
+
+def _too_few(point: Point) -> bool:
+    return 0 < point.suppressed < point.k
+
+
+def _rank(point: Point) -> tuple[float, float]:
+    return point.achievement, point.deviation

@@ -1,0 +1,1 @@
+"""Attribute grouping: which columns are microaggregated together."""

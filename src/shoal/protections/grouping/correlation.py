@@ -1,0 +1,50 @@
+"""Groupings made by hand in the literature: correlated columns together, or apart, in groups of m (spec/2).
+
+Together loses little, since one column's neighbours are the other's; apart leaves the intruder little to combine.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import UsageError
+from shoal.protections.grouping.grouping import Grouping, canonical, group_of
+
+Floats = NDArray[np.float64]
+
+
+def by_correlation(values: Floats, size: int, *, together: bool) -> Grouping:
+    """Groups of `size` columns (the last may be smaller), each as correlated as can be, or as little.
+
+        while columns are left: start with the most (least) correlated pair of them, and
+            add the column with the highest (lowest) mean correlation to the group, until it has `size`
+    Correlation is taken without its sign; a constant column correlates with none.
+    """
+    d = values.shape[1]
+    if not 1 <= size <= d:
+        raise UsageError(f"the size of a group must be between 1 and {d} (the number of columns), not {size}")
+    strength = _strength(values) if together else -_strength(values)
+    left, groups = list(range(d)), []
+    while left:
+        group = _seed_pair(strength, left) if size > 1 and len(left) > 1 else left[:1]
+        while len(group) < min(size, len(left)):
+            rest = [column for column in left if column not in group]
+            group.append(max(rest, key=lambda column: float(strength[column, group].mean())))
+        left = [column for column in left if column not in group]
+        groups.append(group_of(group))
+    return canonical(groups)
+
+
+def _strength(values: Floats) -> Floats:
+    centred = values - values.mean(axis=0)
+    norms = np.sqrt((centred**2).sum(axis=0))
+    unit = centred / np.where((np.ptp(values, axis=0) == 0) | (norms == 0), np.inf, norms)
+    return np.asarray(np.abs(unit.T @ unit), dtype=np.float64)
+
+
+def _seed_pair(strength: Floats, left: list[int]) -> list[int]:
+    inside = strength[np.ix_(left, left)].copy()
+    inside[np.tril_indices(len(left))] = -np.inf
+    a, b = np.unravel_index(int(inside.argmax()), inside.shape)
+    return [left[int(a)], left[int(b)]]

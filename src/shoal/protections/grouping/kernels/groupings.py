@@ -1,0 +1,124 @@
+"""All groupings of a few columns, walked through with a lower bound of their cost.
+
+Loss and interval disclosure are sums over the groups. Linkage has a bound of its own: a record whose own centroid is
+strictly the nearest in every column group is linked, one in m where m records share its protected values.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.engine.kernels.compiling import inner, kernel
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@kernel("float64[::1](float64[::1])")
+def least_completions(price: Floats) -> Floats:
+    """For every set of columns, the least sum of prices over its groupings (loss and intervals alone)."""
+    least = np.empty(price.size)
+    least[0] = 0.0
+    for columns in range(1, price.size):
+        low = columns & -columns
+        rest = columns ^ low
+        least[columns] = np.inf
+        part = rest
+        while True:
+            least[columns] = min(least[columns], price[low | part] + least[rest ^ part])
+            if part == 0:
+                break
+            part = (part - 1) & rest
+    return least
+
+
+@inner
+def _sure_links(keys: NDArray[np.uint64], sure: NDArray[np.bool_], strict: bool, slots: Ints, sizes: Ints) -> float:
+    """A lower bound of the links: what the sure records give; records with equal keys share their protected values."""
+    room = slots.size
+    slots[:] = -1
+    place = np.empty(keys.size, np.int64)
+    for i in range(keys.size):
+        slot = np.int64(keys[i] >> np.uint64(20)) & (room - 1)
+        while slots[slot] >= 0 and keys[slots[slot]] != keys[i]:
+            slot = (slot + 1) & (room - 1)
+        if slots[slot] < 0:
+            slots[slot] = i
+            sizes[slot] = 0
+        sizes[slot] += 1
+        place[i] = slot
+    links = 0.0
+    for i in range(keys.size):
+        if sure[i] and (sizes[place[i]] == 1 or not strict):
+            links += 1.0 / sizes[place[i]]
+    return links
+
+
+@kernel(
+    "int64(float64[::1], float64[::1], int32[:,::1], boolean[:,::1], float64, float64, boolean, float64[::1],"
+    " int32[:,::1])"
+)
+def groupings_below(
+    price: Floats,
+    least: Floats,
+    labels: NDArray[np.int32],
+    surely: NDArray[np.bool_],
+    limit: float,
+    per_link: float,
+    strict: bool,
+    bounds: Floats,
+    found: NDArray[np.int32],
+) -> int:
+    """Write down the groupings whose bound is below `limit`, as far as there is room; gives how many there are.
+
+    Depth first: the next group holds the lowest column that is left and any set of the others; a branch ends where its
+    groups and the cheapest grouping of the rest are already too much.
+    """
+    n = labels.shape[1]
+    everything = price.size - 1
+    depth_room = found.shape[1] + 1
+    rest = np.zeros(depth_room, np.int64)  # columns left before the group of this depth
+    part = np.zeros(depth_room, np.int64)  # what goes with the lowest of them
+    chosen = np.zeros(depth_room, np.int64)
+    spent = np.zeros(depth_room)
+    keys = np.zeros((depth_room, n), np.uint64)
+    sure = np.ones((depth_room, n), np.bool_)
+    room = 16
+    while room < 2 * n:
+        room *= 2
+    slots, sizes = np.empty(room, np.int64), np.empty(room, np.int64)
+    count, depth = 0, 0
+    rest[0] = everything
+    part[0] = everything & (everything - 1)
+    while depth >= 0:
+        if part[depth] < 0:
+            depth -= 1
+            continue
+        low = rest[depth] & -rest[depth]
+        others = rest[depth] ^ low
+        group = low | part[depth]
+        left = rest[depth] ^ group
+        part[depth] = (part[depth] - 1) & others if part[depth] > 0 else -1
+        cost = spent[depth] + price[group]
+        if cost + least[left] >= limit:
+            continue
+        chosen[depth] = group
+        above, below = keys[depth], keys[depth + 1]
+        for i in range(n):
+            below[i] = (above[i] ^ np.uint64(labels[group, i] + 1)) * np.uint64(0x9E3779B97F4A7C15)
+            below[i] ^= below[i] >> np.uint64(29)
+            sure[depth + 1, i] = sure[depth, i] & surely[group, i]
+        if left:
+            depth += 1
+            rest[depth], part[depth], spent[depth] = left, left & (left - 1), cost
+            continue
+        bound = cost + per_link * _sure_links(below, sure[depth + 1], strict, slots, sizes)
+        if bound < limit:
+            if count < bounds.size:
+                bounds[count] = bound
+                found[count, :] = 0
+                for j in range(depth + 1):
+                    found[count, j] = chosen[j]
+            count += 1
+    return count

@@ -1,0 +1,109 @@
+"""How the operators of GOMM work, generation by generation (chapter 4 of the thesis, formulas 4.1-4.3).
+
+A `Birth` is one chromosome's life: which operator made it, how its cost compares with that of its parents, whether it
+was ever a parent, when it was discarded. `Monitor.table` gives one row per operator and generation.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shoal.protections.grouping.cost import Evaluation
+from shoal.protections.grouping.grouping import Grouping
+
+UNPRICED = Evaluation(float("inf"), float("inf"), float("inf"))
+
+COLUMNS = (
+    "operator", "generation", "children", "discarded_unused", "lifetime", "better", "worse", "clones",
+    "improvement_mean", "improvement_min", "improvement_max", "worsening_mean", "worsening_min", "worsening_max",
+    "best_cost", "mean_cost", "mean_groups",
+)  # fmt: skip
+
+
+@dataclass(eq=False, slots=True)
+class Birth:
+    """One chromosome; `reference` is its parent's cost, or the mean of its parents' costs."""
+
+    grouping: Grouping
+    operator: str
+    born: int
+    reference: float = float("nan")
+    cost: Evaluation = UNPRICED
+    used: bool = False
+    died: int | None = None
+
+    def efficiency(self) -> float:
+        """Percent of improvement over the reference, negative when worse."""
+        return efficiency(self.cost.fitness, self.reference)
+
+
+def efficiency(child: float, reference: float) -> float:
+    """(1 - r) * 100 where r = child / reference is at most 1, and (1 / r - 1) * 100 where it is more.
+
+    >>> efficiency(8.0, 10.0), efficiency(10.0, 8.0), efficiency(0.0, 0.0)
+    (20.0, -20.0, 0.0)
+    """
+    if child == reference:
+        return 0.0
+    return 100.0 * (reference - child) / (reference if child < reference else child)
+
+
+class Monitor:
+    """Collects every birth of a run, and makes the table once the run has ended."""
+
+    def __init__(self) -> None:
+        self._births: dict[tuple[str, int], list[Birth]] = defaultdict(list)
+        self._population: dict[int, tuple[float, float, float]] = {}
+        self._last = 0
+
+    def generation(self, number: int, population: Sequence[Birth], children: Sequence[Birth]) -> None:
+        """Take note of a generation: who was born, and the best cost, mean cost and mean number of groups."""
+        for birth in children:
+            self._births[birth.operator, number].append(birth)
+        count = len(population)
+        self._population[number] = (
+            population[0].cost.fitness,
+            sum(birth.cost.fitness for birth in population) / count,
+            sum(len(birth.grouping) for birth in population) / count,
+        )
+        self._last = number
+
+    def table(self) -> list[dict[str, object]]:
+        """One row per operator and generation, in the order of `COLUMNS`; operator 'first' is the first population."""
+        rows = []
+        for (operator, number), births in self._births.items():
+            best, mean, groups = self._population[number]
+            rows.append(
+                {
+                    "operator": operator,
+                    "generation": number,
+                    "children": len(births),
+                    # Whoever never became a parent: discarded, or alive and unused when the run ended.
+                    "discarded_unused": sum(not birth.used for birth in births),
+                    "lifetime": sum((self._last if b.died is None else b.died) - b.born for b in births) / len(births),
+                    **_efficacy(births),
+                    "best_cost": best,
+                    "mean_cost": mean,
+                    "mean_groups": groups,
+                }
+            )
+        return rows
+
+
+def _efficacy(births: Sequence[Birth]) -> dict[str, object]:
+    """Children better and worse than their parents, and by how much; a child of the same cost is a clone."""
+    gains = [birth.efficiency() for birth in births if birth.operator != "first"]
+    better = [gain for gain in gains if gain > 0]
+    worse = [gain for gain in gains if gain < 0]
+    row: dict[str, object] = {
+        "better": len(better),
+        "worse": len(worse),
+        "clones": len(gains) - len(better) - len(worse),
+    }
+    for name, values in (("improvement", better), ("worsening", worse)):
+        row[f"{name}_mean"] = sum(values) / len(values) if values else None
+        row[f"{name}_min"] = min(values, key=abs) if values else None
+        row[f"{name}_max"] = max(values, key=abs) if values else None
+    return row

@@ -1,0 +1,79 @@
+"""Visiting all records, always the closest next: to any visited one (Prim's spanning tree) or to the last one (a path).
+
+O(n^2) distances and O(n) memory. Prim 1957; the path is the nearest-neighbour tour of the
+travelling salesman.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from shoal.engine.kernels.compiling import inner, kernel
+from shoal.protections.microaggregation.kernels.columnwise import distances_to
+
+
+class Unvisited(NamedTuple):
+    """The records not yet visited, in the order of their rows, some visited ones among them."""
+
+    rows: Any  # of each position; -1 for visited ones
+    columns: Any  # values by column and position
+    closest: Any  # squared distance to the closest visited record, or to the last one
+    via: Any  # the row of that record
+    distances: Any  # from the record just visited
+
+
+@inner
+def _next(s: Unvisited, length: int, last: int, tree: bool) -> int:
+    """The position to visit next, the lowest row among equals; -1 if none is left."""
+    best, least = -1, np.inf
+    for p in range(length):
+        if s.rows[p] >= 0:
+            if not tree or s.distances[p] < s.closest[p]:
+                s.closest[p] = s.distances[p]
+                s.via[p] = last
+            if s.closest[p] < least or best < 0:
+                best, least = p, s.closest[p]
+    return best
+
+
+@inner
+def _close_ranks(s: Unvisited, length: int) -> int:
+    """Move the unvisited records together, in their order; gives their number."""
+    kept = 0
+    for p in range(length):
+        if s.rows[p] >= 0:
+            s.rows[kept], s.closest[kept], s.via[kept] = s.rows[p], s.closest[p], s.via[p]
+            for c in range(s.columns.shape[0]):
+                s.columns[c, kept] = s.columns[c, p]
+            kept += 1
+    return kept
+
+
+@kernel("Tuple((int64[::1], int64[::1], float64[::1]))(float64[:, ::1], int64, boolean)")
+def visit(values: Any, first: int, tree: bool) -> Any:
+    """The order of visiting; for each row the visited row it was closest to (-1 for the first), and how far, squared.
+
+    tree: closest to any visited record, which makes the rows' links the minimum spanning tree;
+    otherwise to the last one.
+    """
+    n = values.shape[0]
+    order = np.empty(n, dtype=np.int64)
+    link = np.full(n, -1, dtype=np.int64)
+    squares = np.zeros(n)
+    s = Unvisited(
+        np.arange(n), np.ascontiguousarray(values.T), np.full(n, np.inf), np.full(n, -1, dtype=np.int64), np.empty(n)
+    )
+    position, length = first, n
+    for step in range(n):
+        row = s.rows[position]
+        order[step] = row
+        if step > 0:
+            link[row], squares[row] = s.via[position], s.closest[position]
+        s.rows[position] = -1
+        if n - step - 1 < length - length // 8:
+            length = _close_ranks(s, length)
+        distances_to(s.columns, 0, length, values[row], s.distances)
+        position = _next(s, length, row, tree)
+    return order, link, squares

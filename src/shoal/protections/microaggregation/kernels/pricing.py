@@ -1,0 +1,298 @@
+"""Which groups could still lower the loss, given a price for covering each record: exact, by branch and bound.
+
+The reduced cost of a group is SSE - sum of its records' duals, with SSE = (sum of squared distances of its
+pairs) / size. A partial group S of s records that ends with f has, for the records T still to come,
+
+    reduced cost >= pairs(S) / f - duals(S) + sum over u in T of (pairs(u, S) + near(u, f - s - 1) / 2) / f - dual(u)
+
+where near(u, m) is the sum of u's m smallest squared distances to any record: the pairs within T cost at
+least half of that for each. The f - s smallest terms bound every completion.
+
+A group put together greedily comes first: the better it is, the fewer records can be in a better one. The search
+visits sets in a fixed order of the candidates, the most promising first, so that each set is met once: all others of a
+set that begins with a candidate are later ones, which bounds it (`first_bounds`). It stops at `most` nodes; what was
+not visited is then bounded by the bounds of the open nodes, so the answer stays valid.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.engine.kernels.compiling import inner, kernel
+from shoal.engine.partition.kernels.squares import squared
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int32]
+
+WIDEST = 2000  # candidates around one record; more are not searched but bounded
+
+
+class Found(NamedTuple):
+    """Groups that were found: a row of records each, padded with -1; how many, in `filled`."""
+
+    rows: Indices
+    filled: NDArray[np.int64]
+
+
+NOTHING_FOUND = Found(np.zeros((1, 1), dtype=np.int32), np.zeros(1, dtype=np.int64))
+
+
+@inner
+def smallest_sums(terms: Floats, count: int, most: int, low: Floats) -> None:
+    """low[m] = the sum of the m smallest of the first `count` terms (infinite where there are fewer)."""
+    held = 0
+    for q in range(count):
+        value = terms[q]
+        if held == most and value >= low[most]:
+            continue
+        t = held + 1 if held < most else most
+        held = min(held + 1, most)
+        while t > 1 and low[t - 1] > value:
+            low[t] = low[t - 1]
+            t -= 1
+        low[t] = value
+    for m in range(held + 1, most + 1):
+        low[m] = np.inf
+    low[0] = 0.0
+    for m in range(1, most + 1):
+        low[m] += low[m - 1]
+
+
+@inner
+def greedy_group(
+    x: Floats, dual: Floats, k: int, i: int, m: int, rows: Indices, apart: Floats, sums: Floats, chosen: Indices
+) -> tuple[float, int]:
+    """A group around record i, one record after the other; its reduced cost per record, and its size, in `chosen`."""
+    best, size = np.inf, 0
+    pairs, duals = 0.0, dual[i]
+    chosen[0] = i
+    sums[:m] = apart[:m]
+    for s in range(2, min(2 * k - 1, m + 1) + 1):
+        f = max(s, k)
+        least, at = np.inf, -1
+        for q in range(m):
+            value = sums[q] / f - dual[rows[q]]
+            if value < least:
+                least, at = value, q
+        u = rows[at]
+        pairs += sums[at]
+        duals += dual[u]
+        chosen[s - 1] = u
+        if s >= k and (pairs / s - duals) / s < best:
+            best, size = (pairs / s - duals) / s, s
+        for q in range(m):
+            sums[q] += squared(x, u, x, rows[q])
+        sums[at] = np.inf
+    return best, size
+
+
+@inner
+def write_group(found: Found, chosen: Indices, size: int) -> bool:
+    """Add a group to what was found; False if there is no room."""
+    if found.filled[0] >= found.rows.shape[0]:
+        return False
+    row = found.rows[found.filled[0]]
+    for c in range(row.size):
+        row[c] = chosen[c] if c < size else -1
+    found.filled[0] += 1
+    return True
+
+
+@inner
+def keep_useful(
+    s: int,
+    k: int,
+    pairs: float,
+    duals: float,
+    count: int,
+    rows: Indices,
+    apart: Floats,
+    dual: Floats,
+    near: Floats,
+    limit: float,
+    per_record: bool,
+    terms: Floats,
+    low: Floats,
+    useful: NDArray[np.bool_],
+) -> float:
+    """Mark the candidates that may be in a completion of S below the limit; gives the bound of all completions."""
+    useful[:count] = False
+    best = np.inf
+    for f in range(max(k, s + 1), 2 * k):
+        for q in range(count):
+            u = rows[q]
+            terms[q] = (apart[q] + 0.5 * near[u, f - s - 1]) / f - dual[u]
+        smallest_sums(terms, count, f - s, low)
+        base = pairs / f - duals
+        bar = limit * f if per_record else limit
+        bound = base + low[f - s]
+        best = min(best, bound / f if per_record else bound)
+        if bound < bar:
+            others = base + low[f - s - 1]
+            for q in range(count):
+                if others + terms[q] < bar:
+                    useful[q] = True
+    return best
+
+
+@inner
+def first_bounds(
+    k: int,
+    own: float,
+    count: int,
+    rows: Indices,
+    apart: Floats,
+    dual: Floats,
+    near: Floats,
+    per_record: bool,
+    bounds: Floats,
+) -> None:
+    """For each candidate the bound of the groups that have it and otherwise later candidates only."""
+    bounds[:count] = np.inf
+    for f in range(k, 2 * k):
+        least = np.inf  # of the terms of all later candidates
+        for q in range(count - 1, -1, -1):
+            u = rows[q]
+            term = (apart[q] + 0.5 * near[u, f - 2]) / f - dual[u]
+            bound = term - own + (f - 2) * least if f > 2 else term - own
+            bounds[q] = min(bounds[q], bound / f if per_record else bound)
+            least = min(least, term)
+
+
+@inner
+def fill_row(x: Floats, rows: Indices, count: int, a: int, table: Floats, ready: NDArray[np.bool_]) -> None:
+    """The distances of candidate a to all later ones, once."""
+    if not ready[a]:
+        for q in range(a + 1, count):
+            table[a, q] = squared(x, rows[a], x, rows[q])
+        ready[a] = True
+
+
+@kernel(
+    lambda: (
+        *("int64", "float64[:, ::1]", "float64[::1]", "float64[:, ::1]", "int64", "float64", "boolean"),
+        *("int64", "int64", "int64", "float64[::1]", NOTHING_FOUND),
+    )
+)
+def price(
+    x: Floats,
+    dual: Floats,
+    near: Floats,
+    k: int,
+    limit: float,
+    cheapest: bool,
+    most: int,
+    first: int,
+    last: int,
+    lowest: Floats,
+    found: Found,
+) -> int:
+    """For each record in first .. last - 1, search the groups with it; gives the number of searches cut short.
+
+    cheapest: lowest[i] becomes a lower bound of reduced cost / size of i's groups, at most `limit`, and every
+    group that lowered it is written to `found`. Otherwise: all groups with i as the first record and a
+    reduced cost up to `limit` are written; the search ends with -1 if there is no room.
+    """
+    n, top = x.shape[0], 2 * k - 1
+    rows = np.empty((top, n), dtype=np.int32)
+    slot = np.empty((top, n), dtype=np.int32)
+    apart = np.empty((top, n))
+    count = np.zeros(top, dtype=np.int64)
+    pointer = np.zeros(top, dtype=np.int64)
+    pairs, duals, bounds = np.zeros(top), np.zeros(top), np.zeros(top)
+    chosen = np.empty(top, dtype=np.int32)
+    terms, low = np.empty(n), np.empty(top + 1)
+    useful, ready = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
+    starts = np.empty(n)
+    table = np.empty((min(n, WIDEST), min(n, WIDEST)))
+    cut_short = 0
+    for i in range(first, last):
+        best = limit
+        m = 0
+        for t in range(0 if cheapest else i + 1, n):
+            if t != i:
+                rows[0, m] = t
+                apart[0, m] = squared(x, i, x, t)
+                m += 1
+        if cheapest:
+            start, size = greedy_group(x, dual, k, i, m, rows[0], apart[0], terms, chosen)
+            if start < best:
+                best = start
+                write_group(found, chosen, size)
+        bounds[0] = keep_useful(
+            1, k, 0.0, dual[i], m, rows[0], apart[0], dual, near, best, cheapest, terms, low, useful
+        )
+        kept = 0
+        for q in range(m):
+            if useful[q]:
+                rows[0, kept], apart[0, kept] = rows[0, q], apart[0, q]
+                terms[kept] = apart[0, q] / k - dual[rows[0, q]]
+                kept += 1
+        if kept > WIDEST:
+            lowest[i] = min(best, bounds[0])
+            cut_short += 1
+            continue
+        order = np.argsort(terms[:kept])
+        rows[1, :kept], apart[1, :kept] = rows[0, :kept], apart[0, :kept]
+        for q in range(kept):
+            rows[0, q], apart[0, q], slot[0, q] = rows[1, order[q]], apart[1, order[q]], q
+        first_bounds(k, dual[i], kept, rows[0], apart[0], dual, near, cheapest, starts)
+        ready[:kept] = False
+        width = kept
+        count[0], pointer[0], pairs[0], duals[0], chosen[0] = kept, 0, 0.0, dual[i], i
+        depth, nodes, opened = 0, 0, np.inf
+        while depth >= 0:
+            if pointer[depth] >= count[depth]:
+                depth -= 1
+                continue
+            if nodes >= most:
+                for level in range(depth + 1):
+                    opened = min(opened, bounds[level])
+                cut_short += 1
+                break
+            p = pointer[depth]
+            pointer[depth] += 1
+            if depth == 0 and starts[p] >= (best if cheapest else limit):
+                continue
+            nodes += 1
+            u = rows[depth, p]
+            s = depth + 2
+            p_new = pairs[depth] + apart[depth, p]
+            d_new = duals[depth] + dual[u]
+            chosen[depth + 1] = u
+            if s >= k:
+                cost = p_new / s - d_new
+                if cost < (best * s if cheapest else limit):
+                    if not write_group(found, chosen, s) and not cheapest:
+                        return -1
+                    if cheapest:
+                        best = cost / s
+            if s == top:
+                continue
+            level = depth + 1
+            m = 0
+            a = slot[depth, p]
+            fill_row(x, rows[0], width, a, table, ready)
+            for q in range(p + 1, count[depth]):
+                rows[level, m] = rows[depth, q]
+                slot[level, m] = slot[depth, q]
+                apart[level, m] = apart[depth, q] + table[a, slot[depth, q]]
+                m += 1
+            bounds[level] = keep_useful(
+                s, k, p_new, d_new, m, rows[level], apart[level], dual, near, best, cheapest, terms, low, useful
+            )
+            kept = 0
+            for q in range(m):
+                if useful[q]:
+                    rows[level, kept] = rows[level, q]
+                    slot[level, kept] = slot[level, q]
+                    apart[level, kept] = apart[level, q]
+                    kept += 1
+            if kept > 0:
+                count[level], pointer[level], pairs[level], duals[level] = kept, 0, p_new, d_new
+                depth = level
+        lowest[i] = min(best, opened)
+    return cut_short

@@ -1,0 +1,1 @@
+"""The ways to form groups, one module each."""

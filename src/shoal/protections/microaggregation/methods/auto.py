@@ -1,0 +1,62 @@
+"""The default method, by the size of the file: the least loss that the effort can buy.
+
+one column without weights: the optimum
+up to 20,000 records: memetic search
+beyond: annealing in blocks
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.engine.partition.partition import KPartition
+from shoal.engine.partition.search.blocks import blocks
+from shoal.engine.partition.search.memetic import memetic
+from shoal.engine.progress import Progress
+from shoal.errors import UsageError
+from shoal.protections.microaggregation.methods.univariate import univariate
+
+Floats = NDArray[np.float64]
+
+LARGE = 20_000
+
+
+def auto(
+    values: Floats,
+    k: int,
+    *,
+    weights: Floats | None = None,
+    seed: int = 0,
+    effort: str = "standard",
+    threads: int | None = None,
+    progress: Progress | None = None,
+    seconds: float | None = None,
+    checkpoint: Path | None = None,
+    resume: bool = False,
+) -> KPartition:
+    """The partition of the method that fits n, d and the effort; `facts` says which."""
+    name = "univariate" if values.shape[1] == 1 and weights is None else "blocks"
+    if name == "blocks" and len(values) <= LARGE:
+        name = "memetic"
+    if name == "univariate" and (checkpoint is not None or resume):
+        raise UsageError("a single column is solved at once, without a checkpoint; leave --checkpoint and --resume out")
+    if name == "univariate":
+        found = univariate(values, k)
+    else:
+        found = (blocks if name == "blocks" else memetic)(
+            values,
+            k,
+            weights=weights,
+            seed=seed,
+            effort=effort,
+            threads=threads,
+            progress=progress,
+            seconds=seconds,
+            checkpoint=checkpoint,
+            resume=resume,
+        )
+    return replace(found, facts={**found.facts, "chosen": name})

@@ -1,0 +1,57 @@
+"""The true optimum of a small file: exhaustive search, for tests, for teaching and for tiny tables (spec/1).
+
+Up to 20 records by dynamic programming over subsets, which looks at every set of records once instead of
+at every partition. Beyond, a good partition is proved optimal by column generation (`bounds`) where that
+succeeds; where it does not, the gap that is left is told.
+"""
+
+from __future__ import annotations
+
+from shoal.engine.partition.inputs import Floats, as_rows, as_weights
+from shoal.engine.partition.partition import KPartition
+from shoal.engine.partition.search.memetic import memetic
+from shoal.engine.progress import Progress
+from shoal.errors import UsageError, check_k
+from shoal.protections.microaggregation.kernels.by_subsets import best_by_subsets
+from shoal.protections.microaggregation.methods.path import path
+from shoal.protections.microaggregation.proof import prove
+
+# 2^20 subsets: 28 MiB, and up to five seconds (k = 5). One more record doubles the memory and trebles the time.
+MOST_BY_SUBSETS = 20
+
+
+def exact(
+    values: Floats,
+    k: int,
+    *,
+    weights: Floats | None = None,
+    seed: int = 0,
+    seconds: float | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> KPartition:
+    """A k-partition with the least (weighted) SSE; beyond 20 records, one that `facts` calls proved or gives a gap for.
+
+        best[no records] = 0
+        for each set S of records that groups have covered, subsets of it first:
+            i = the lowest record that is not in S
+            for each group g of k to 2k-1 records outside S, i among them:
+                best[S and g] = min(best[S and g], best[S] + cost(g))
+
+    Sets that already cost more than the path method's partition are skipped. Of several optima the
+    first one met is given.
+    """
+    values = as_rows(values)
+    n = len(values)
+    k = check_k(k, n)
+    weighted = weights is not None
+    weights = as_weights(weights, n)
+    if n > MOST_BY_SUBSETS:
+        if weighted:
+            raise UsageError(
+                f"exact honours weights for at most {MOST_BY_SUBSETS} records, not {n}: take auto, or no weight"
+            )
+        found = memetic(values, k, seed=seed, effort="quick", threads=threads, progress=progress)
+        return prove(values, k, found, seconds=seconds, threads=threads, progress=progress)
+    start = path(values, k, weights=weights)
+    return KPartition(best_by_subsets(values, weights, k, start.labels.copy()), {"proved": True})

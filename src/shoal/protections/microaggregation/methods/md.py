@@ -1,0 +1,33 @@
+"""MD, maximum distance (Domingo-Ferrer and Mateo-Sanz 2002, the multivariate fixed-size method; spec/1).
+
+Groups form around the two most distant records. As published it takes O(n^3); here the pairs are
+found by bounds that only fall (protections/microaggregation/kernels/md.py), with the same groups.
+"""
+
+from __future__ import annotations
+
+from shoal.engine.kernels.distance import EUCLIDEAN
+from shoal.engine.partition.inputs import Floats, as_rows, as_weights
+from shoal.engine.partition.partition import KPartition
+from shoal.errors import check_k
+from shoal.protections.microaggregation.kernels.leftovers import join_closest
+from shoal.protections.microaggregation.kernels.md import md as kernel
+
+
+def md(values: Floats, k: int, *, weights: Floats | None = None) -> KPartition:
+    """Groups of k around the two most distant records.
+
+    while 2k or more remain:
+        r, s = the two most distant of them (lowest r, then lowest s among equals)
+        a group of r and its k-1 closest (lowest rows among equals; s is not asked)
+        a group of s and its k-1 closest
+    k to 2k-1 left: a group of their own
+    fewer: each joins the group with the closest centroid (weighted; none moves meanwhile)
+    """
+    values = as_rows(values)
+    k = check_k(k, len(values))
+    weights = as_weights(weights, len(values))
+    labels = kernel(values, k)
+    if labels.min() < 0:
+        join_closest(values, weights, labels, labels.max() + 1, EUCLIDEAN)
+    return KPartition(labels)

@@ -1,0 +1,86 @@
+"""The path method: put the records in an order, then cut the order optimally.
+
+Domingo-Ferrer, Martinez-Balleste, Mateo-Sanz and Sebe 2006 cut orders by nearest point next and by
+the groups of MDAV; Heaton and Mukherjee 2011 cut tours of the travelling salesman. The better the
+order keeps near records together, the better the cut, so the default is a tour.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.engine.partition.inputs import Floats, as_rows, as_weights
+from shoal.engine.partition.partition import KPartition
+from shoal.errors import check_choice, check_k
+from shoal.protections.microaggregation.kernels.cut import optimal_cut
+from shoal.protections.microaggregation.kernels.nearest_next import visit
+from shoal.protections.microaggregation.kernels.path import farthest_from_centroid, walk_through
+from shoal.protections.microaggregation.kernels.tour import neighbours, shorten
+from shoal.protections.microaggregation.methods.mdav import mdav
+
+Ints = NDArray[np.int64]
+
+ORDERS = ("tour", "nearest", "mdav")
+
+# The lists of near neighbours that the tour's local search looks at; longer lists cost time and gain little.
+NEIGHBOURS = 10
+# Fewer records than this are too few for moves of three stops between three others.
+FEWEST = 8
+
+
+def path(
+    values: Floats, k: int, *, weights: Floats | None = None, path_order: str = "tour", order: str | None = None
+) -> KPartition:
+    """The optimal cut of an order of the records into groups of k to 2k-1.
+
+    path_order: "nearest": from the record farthest from the centroid always on to the nearest one not
+    yet visited; "mdav": group by group of MDAV's partition, always on to the group with the
+    nearest centroid and within it to the nearest record; "tour": the nearest order, shortened as a
+    round tour by 2-opt and Or-opt. Ties go to the lowest row. order: the same by its earlier name.
+    """
+    values = as_rows(values)
+    k = check_k(k, len(values))
+    weights = as_weights(weights, len(values))
+    path_order = check_choice("path_order", path_order if order is None else order, ORDERS)
+    first = farthest_from_centroid(values, weights)
+    if path_order == "mdav":
+        return _cut(values, weights, k, _through_groups(values, k, weights, first))
+    rows = visit(values, first, False)[0]
+    if path_order == "nearest":
+        return _cut(values, weights, k, rows)
+    return _cut_round(values, weights, k, _shortened(values, rows))
+
+
+def _cut(values: Floats, weights: Floats, k: int, rows: Ints) -> KPartition:
+    labels = np.empty(len(rows), dtype=np.int64)
+    labels[rows] = optimal_cut(values[rows], weights[rows], k)
+    return KPartition(labels)
+
+
+def _through_groups(values: Floats, k: int, weights: Floats, first: int) -> Ints:
+    """The order by MDAV's groups."""
+    partition = mdav(values, k, weights=weights)
+    groups = visit(partition.centroids(values, weights), partition.labels[first], False)[0]
+    members = partition.members()
+    rows = np.concatenate([members[g] for g in groups])
+    walk_through(values, rows, partition.sizes[groups], first)
+    return rows
+
+
+def _shortened(values: Floats, rows: Ints) -> Ints:
+    if len(rows) < FEWEST:
+        return rows
+    shortened: Ints = shorten(values, neighbours(values, min(NEIGHBOURS, len(rows) - 1)), rows)
+    return shortened
+
+
+def _cut_round(values: Floats, weights: Floats, k: int, rows: Ints) -> KPartition:
+    """Cut a round tour, which has no ends.
+
+    The first cut is forced at the tour's arbitrary start; the second begins at a border half way
+    round, where the start is no longer felt. It can only be better: the first cut is one of its choices.
+    """
+    once = optimal_cut(values[rows], weights[rows], k)
+    border = int(np.searchsorted(once, once[len(rows) // 2]))
+    return _cut(values, weights, k, np.roll(rows, -border))

@@ -1,0 +1,32 @@
+"""The optimum of a single column (Hansen and Mukherjee 2003; spec/1).
+
+In an optimal partition of one column without weights, each group is an interval of the sorted
+values, so the best cut of the sorted sequence is the optimum. With weights and a minimum count
+this no longer holds (a heavy record may be worth a group with records from both sides), so there
+is no parameter for them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal.engine.partition.inputs import Floats, as_rows
+from shoal.engine.partition.partition import KPartition
+from shoal.errors import UsageError, check_k
+from shoal.protections.microaggregation.kernels.cut import optimal_cut
+
+
+def univariate(values: Floats, k: int) -> KPartition:
+    """The partition of one column with the least SSE, in O(nk) after sorting; equal values keep the order of rows."""
+    values = as_rows(values)
+    if values.shape[1] != 1:
+        raise UsageError(
+            f"univariate takes exactly one column, not {values.shape[1]}: name the one column; or take mdav, or path "
+            "for a better result, to protect the columns together; or `shoal group --method univariate` to protect "
+            "each column on its own"
+        )
+    k = check_k(k, len(values))
+    order = np.argsort(values[:, 0], kind="stable")
+    labels = np.empty(len(values), dtype=np.int64)
+    labels[order] = optimal_cut(values[order], np.ones(len(values)), k)
+    return KPartition(labels)

@@ -1,0 +1,278 @@
+"""How far from the optimum a partition can be: column generation with exact pricing (spec/5).
+
+    duals of the set-partitioning relaxation over the columns so far, pulled towards the best duals known
+    price: for each record, the least reduced cost per record of a group with it, by branch and bound
+    that share added to each record's dual gives duals that no group violates: their sum is a lower bound
+    new columns; repeat until the bound meets the relaxation
+    cuts that the relaxation violates, and the groups that have a negative reduced cost then; repeat while there are any
+    then: the best partition of all groups whose reduced cost fits in a share of the gap; it is the optimum if
+    its own distance from the bound fits too
+
+A bound is certified: every group's violation was bounded, searches cut short by the bounds of what they left
+open, and a margin for rounding is taken off. `proved` is said only if the bound meets the SSE to 1e-9.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.engine.control import Control
+from shoal.engine.partition.kernels.groups import padded
+from shoal.engine.partition.neighbours import EXACT_UP_TO, neighbour_lists, runs
+from shoal.engine.partition.partition import KPartition, total_squares
+from shoal.engine.partition.set_partition import Master, Pool, reduced_costs
+from shoal.engine.partition.space import check_start, without_oversized
+from shoal.engine.partition.subset_row_cuts import Cut, incidence, limits, violated
+from shoal.engine.progress import Progress
+from shoal.errors import UsageError, check_k
+from shoal.protections.microaggregation.kernels.pricing import Found, price
+
+Floats = NDArray[np.float64]
+
+MARGIN = 1e-11  # of the sum of absolute duals: far above what rounding can do, far below 1e-9
+NODES = 200_000  # branch and bound nodes a record before its search is cut short
+MOST_COLUMNS = 300_000
+A_ROUND = 2_000  # groups that a round of cuts takes in at once
+WORTH, PATIENCE = 0.01, 3  # of the gap: what a round of cuts should close; the rounds that may close less
+SHARES = (0.02, 0.1, 0.25, 0.5, 1.0)  # of the gap, in which a group of a better partition must fit
+PULL = 0.6  # weight of the best duals so far in the next prices
+NEARLY = 0.95  # the most that it is raised to where nothing new is found
+
+
+def prove(
+    values: Floats,
+    k: int,
+    partition: KPartition,
+    *,
+    pool: Pool | None = None,
+    seconds: float | None = 60.0,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> KPartition:
+    """The partition, or a better one met on the way, with `lower_bound` (an SSE), `gap` (percent) and `proved`."""
+    cpu, clock = time.process_time(), time.monotonic()
+    n = len(values)
+    check_start(partition, n).check(check_k(k, n))
+    if n > EXACT_UP_TO:
+        raise UsageError(f"a bound needs exact neighbours: at most {EXACT_UP_TO} records, not {n}")
+    search = _Bound(values, k, without_oversized(values, k, partition), pool)
+    sst = total_squares(values)
+    control = Control(threads=threads, progress=progress, seconds=seconds, unit=100.0 / sst if sst > 0 else 1.0)
+    until = np.inf if seconds is None else clock + seconds
+    search.generate(control, until)
+    if not control.stopped:
+        search.tighten(control, until)
+    if not control.stopped:
+        search.close(control, until)
+    sse, cuts = search.best.sse(values), len(search.master.cuts)
+    proved = search.optimal or search.bound >= sse * (1 - 1e-9)
+    bound = sse if proved else min(search.bound, sse)
+    facts: dict[str, Any] = {
+        **partition.facts,
+        "lower_bound": bound,
+        "gap": 100.0 * (sse - bound) / bound if bound > 0 else (0.0 if sse == 0 else None),
+        "proved": proved,
+        "stages": [
+            *partition.facts.get("stages", []),
+            {
+                "name": f"bound, {len(search.pool.groups)} groups priced in {search.rounds} rounds, {cuts} cuts",
+                "loss_before": partition.sse(values),
+                "loss_after": sse,
+                "cpu_seconds": time.process_time() - cpu,
+            },
+        ],
+    }
+    if control.stopped:
+        facts["stopped"] = True
+    return KPartition(search.best.labels, facts)
+
+
+class _Bound:
+    """Columns, duals and the best bound so far."""
+
+    def __init__(self, values: Floats, k: int, partition: KPartition, pool: Pool | None) -> None:
+        self.values, self.k, self.best, self.n = values, k, partition, len(values)
+        self.x = padded(np.ascontiguousarray(values))
+        near, far = neighbour_lists(self.x, 2 * k)
+        sums = np.cumsum(far, axis=1)
+        sums = np.hstack([np.zeros((self.n, 1)), sums, np.repeat(sums[:, -1:], 2 * k, axis=1)])
+        self.near = np.ascontiguousarray(sums[:, : 2 * k])
+        self.pool = pool or Pool(values)
+        self.pool.add_labels(partition.labels)
+        self.pool.add(np.append(near[i, : k - 1], i) for i in range(self.n) if near.shape[1] >= k - 1)
+        self.pool.add(_variants(partition, near[:, : k + 1], k))
+        # In a group of f, each record has at least its f - 1 nearest: half their sum, over f, without any duals.
+        self.bound = float(0.5 * (self.near[:, k - 1] / k).sum()) * (1 - 1e-12)
+        self.duals: Floats | None = None  # of the records, and then of the cuts
+        self.master = Master(self.pool, self.n)
+        self.rounds, self.rounds_of_cuts, self.optimal = 0, 0, False
+        self._sse = partition.sse(values)
+
+    def generate(self, control: Control, until: float) -> None:
+        """Column generation until the bound meets the relaxation or the partition, or time is out."""
+        sizes, costs = self.best.sizes, np.array(self._group_costs())
+        centre = (costs / sizes)[self.best.labels]
+        pull = PULL
+        while not control.stopped:
+            solved = self._relax(control, until)
+            if solved is None:
+                return
+            relaxed, duals = solved
+            prices = pull * centre + (1.0 - pull) * duals
+            lowest, rows = self.price(prices, control)
+            if lowest is None:
+                return
+            self.rounds += 1
+            feasible = prices + lowest
+            margin = MARGIN * float(np.abs(prices).sum() + np.abs(lowest).sum())
+            if feasible.sum() - margin > self.bound:
+                self.bound, self.duals = float(feasible.sum() - margin), feasible
+                centre = feasible
+            fresh = self.pool.add(rows)
+            gap = relaxed - self.bound
+            control.advance(0.0, self._sse, f"bound {self.bound:.6g}, relaxation {relaxed:.6g}")
+            if self.bound >= self._sse * (1 - 1e-9) or gap <= 1e-7 * relaxed:
+                return
+            if fresh > 0:
+                pull = PULL if gap > 1e-3 * relaxed else PULL / 2
+            elif pull == 0.0:
+                return
+            elif PULL <= pull < NEARLY:  # the relaxation's duals may be too wild to search: nearer to the best ones
+                pull = (1.0 + pull) / 2
+            else:
+                pull = 0.0 if pull < 0.1 or pull >= NEARLY else pull / 4
+
+    def price(self, prices: Floats, control: Control) -> tuple[Floats | None, list[NDArray[np.int32]]]:
+        """The bound of reduced cost per record, and the groups found; None for the bound if stopped on the way."""
+        lowest = np.zeros(self.n)
+
+        def piece(first: int, last: int) -> list[NDArray[np.int32]]:
+            found = Found(np.empty((40 * (last - first), 2 * self.k - 1), dtype=np.int32), np.zeros(1, dtype=np.int64))
+            if not control.stopped:
+                price(self.x, prices, self.near, self.k, 0.0, True, NODES, first, last, lowest, found)
+                control.advance(0.0)
+            return [row[row >= 0] for row in found.rows[: found.filled[0]]]
+
+        parts = control.run([partial(piece, *run) for run in runs(self.n, 20)])
+        return None if control.stopped else lowest, [row for part in parts for row in part]
+
+    def tighten(self, control: Control, until: float) -> None:
+        """Cuts and the groups they call for, until a few rounds of cuts have each closed little of the gap."""
+        reached, patience = self.bound, PATIENCE
+        while self.duals is not None and self.bound < self._sse * (1 - 1e-9):
+            solved = self._relax(control, until)
+            if solved is None:
+                return
+            relaxed, duals = solved
+            duals[self.n :] = np.minimum(duals[self.n :], 0.0)
+            fitting = self._fitting(duals, 0.0, control)
+            if fitting is None:
+                return
+            pool, reduced = fitting
+            low = min(0.0, reduced.min(initial=0.0))
+            most = np.concatenate((np.ones(self.n), limits(self.master.cuts)))
+            bound = duals @ most + low * (self.n // self.k) - MARGIN * (np.abs(duals) @ most)
+            if bound > self.bound:
+                self.bound, self.duals = float(bound), duals
+            control.advance(0.0, self._sse, f"bound {self.bound:.6g}, relaxation {relaxed:.6g}")
+            wanted = np.argsort(reduced)[: np.count_nonzero(reduced < -1e-9)][:A_ROUND]
+            if self.pool.add(pool.groups[c] for c in wanted):
+                continue
+            patience -= self.rounds_of_cuts > 0 and self.bound - reached < WORTH * (self._sse - reached)
+            reached = self.bound
+            cuts = violated(incidence(self.pool.groups, self.n), self.master.shares)
+            if not cuts or patience == 0:
+                return
+            self.master.cut(cuts)
+            self.rounds_of_cuts += 1
+
+    def close(self, control: Control, until: float) -> None:
+        """The best partition of all groups with a reduced cost up to some share of the gap, the share growing.
+
+        A partition's SSE is the bound plus its groups' reduced costs. One with a costlier group than that is above
+        bound + share * gap; so the best of the others is the optimum if it is not.
+        """
+        for share in SHARES:
+            if self.duals is None or control.stopped:
+                return
+            allowed = share * (self._sse - self.bound) * (1 + 1e-6) + 1e-9 * self._sse
+            fitting = self._fitting(self.duals, allowed, control)
+            if fitting is None:
+                return
+            proved = self._improve(fitting[0], control, until)
+            if proved and self._sse - self.bound <= allowed and not control.stopped:
+                self.optimal = True
+                return
+
+    def _improve(self, pool: Pool, control: Control, until: float) -> bool:
+        """Take the best partition of a pool's groups if it is better; says whether it is proved the pool's best."""
+        pool.add_labels(self.best.labels)
+        left = until - time.monotonic() if np.isfinite(until) else None
+        programme = Master(pool, self.n)
+        programme.cut([cut for cut, dual in self._cuts() if dual < 0.0])
+        solve = partial(programme.best, self.best.labels, nodes=1_000_000, seconds=left)
+        [(labels, proved)] = control.run([solve])
+        better = KPartition(labels)
+        if better.sse(self.values) < self._sse:
+            self.best, self._sse = better, better.sse(self.values)
+        control.advance(0.0, self._sse, f"best of {len(pool.groups)} groups")
+        return proved
+
+    def _relax(self, control: Control, until: float) -> tuple[float, Floats] | None:
+        left = until - time.monotonic() if np.isfinite(until) else None
+        return control.run([partial(self.master.duals, left)])[0]
+
+    def _fitting(self, duals: Floats, allowed: float, control: Control) -> tuple[Pool, Floats] | None:
+        """All groups with a reduced cost up to `allowed`, and it; None if they are too many or the search was stopped.
+
+        The search looks at the records' duals alone; the cuts' can only take groups out again.
+        """
+        records = np.ascontiguousarray(duals[: self.n])
+        [rows] = control.run([partial(self._search, records, allowed, control)])
+        if rows is None:
+            return None
+        pool = Pool(self.values)
+        pool.add(rows)
+        reduced = reduced_costs(pool, duals, self.master.cuts)
+        fits = np.flatnonzero(reduced <= allowed)
+        return pool.part(fits), reduced[fits]
+
+    def _search(self, records: Floats, allowed: float, control: Control) -> list[NDArray[np.int32]] | None:
+        found = Found(np.empty((MOST_COLUMNS, 2 * self.k - 1), dtype=np.int32), np.zeros(1, dtype=np.int64))
+        lowest = np.zeros(self.n)
+        for first, last in runs(self.n, 20):
+            cut = price(self.x, records, self.near, self.k, allowed, False, 20_000_000, first, last, lowest, found)
+            if cut != 0 or not control.advance(0.0, self._sse, "groups that fit in the gap"):
+                return None
+        return [row[row >= 0] for row in found.rows[: found.filled[0]]]
+
+    def _cuts(self) -> Iterator[tuple[Cut, float]]:
+        """The cuts that the bound uses, with their duals."""
+        return zip(self.master.cuts, [] if self.duals is None else self.duals[self.n :], strict=False)
+
+    def _group_costs(self) -> list[float]:
+        own = Pool(self.values)
+        own.add(self.best.members())
+        return own.costs
+
+
+def _variants(partition: KPartition, near: NDArray[np.int32], k: int) -> Iterator[NDArray[Any]]:
+    """The groups one relocation or swap away: among them the duals of the relaxation say what a record is worth."""
+    labels, groups = partition.labels, partition.members()
+    for i, around in enumerate(near):
+        own = groups[labels[i]]
+        if own.size > k:
+            yield own[own != i]
+        for b in np.unique(labels[around]):
+            if b != labels[i]:
+                other = groups[b]
+                if other.size < 2 * k - 1:
+                    yield np.append(other, i)
+                for t in range(other.size):
+                    yield np.append(np.delete(other, t), i)

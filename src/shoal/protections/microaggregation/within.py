@@ -1,0 +1,213 @@
+"""Groups within classes of records and over units: `within` columns that no group crosses, units that k counts.
+
+The classes of the `within` columns are grouped one after the other, as if each was a file of its own. Where rows of the
+same person or household are in a group, the group is merged with the nearest until it holds k of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from shoal.engine.partition.kernels.groups import padded
+from shoal.engine.partition.neighbours import neighbour_lists
+from shoal.engine.partition.partition import KPartition, by_first_record
+from shoal.engine.progress import Progress
+from shoal.errors import InputError, ShoalError, UsageError, unknown
+from shoal.table.frames import wrap
+from shoal.table.kinds import Labels, kind_of, labels_of
+from shoal.table.moments import is_beyond_python, moment_texts
+from shoal.table.table import Table
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+MOST_LISTED = 10  # small classes in a message
+SUMMED = ("proposals", "lower_bound")
+CERTIFICATES = ("lower_bound", "gap", "proved")
+
+
+def classes_of(table: Table, within: Sequence[str]) -> tuple[Ints, list[Labels]]:
+    """Each record's class over the columns, numbered from 0, and the columns' labels; missing is a value of its own."""
+    labels = [_labels(table, name) for name in within]
+    classes = np.zeros(table.rows, dtype=np.int64)
+    for label in labels:
+        codes = np.where(label.codes < 0, len(label.texts), label.codes)
+        classes = np.unique(classes * (len(label.texts) + 1) + codes, return_inverse=True)[1].reshape(-1)
+    return classes, labels
+
+
+def check_classes(classes: Ints, labels: Sequence[Labels], units: Ints | None, k: int) -> None:
+    """An error that lists the classes with fewer than k records (or units), and what each could be merged with."""
+    sizes = np.bincount(classes) if units is None else units_per_group(classes, units)
+    small = np.flatnonzero(sizes < k)
+    if not small.size:
+        return
+    what = "records" if units is None else "units"
+    first = np.unique(classes, return_index=True)[1]
+    codes = np.column_stack([label.codes[first] for label in labels])
+    listed = small[:MOST_LISTED]
+    lines = [f"\n  {_name(labels, codes[c])}: {sizes[c]}{_merge_hint(labels, codes, sizes, c, k)}" for c in listed]
+    more = f"\n  and {small.size - MOST_LISTED:,} more" if small.size > MOST_LISTED else ""
+    named = ",".join(label.name for label in labels)
+    raise InputError(
+        f"{small.size:,} of {sizes.size:,} classes of --within {named} have fewer than k = {k} {what}, so no group "
+        f"fits in them:{''.join(lines)}{more}\n"
+        "Merge values in the file, name fewer columns in --within, or protect a column with --quasi instead."
+    )
+
+
+def grouped_within(
+    search: Callable[[Ints], KPartition], scaled: Floats, weights: Floats | None, classes: Ints, progress: Progress
+) -> KPartition:
+    """The partitions of all classes together; `search` groups the records of one class."""
+    labels, groups = np.empty(classes.size, dtype=np.int64), 0
+    order, sizes = np.argsort(classes, kind="stable"), np.bincount(classes)
+    parts: list[Mapping[str, Any]] = []
+    for number, rows in enumerate(np.split(order, np.cumsum(sizes)[:-1])):
+        part = search(rows)
+        labels[rows] = part.labels + groups
+        groups += part.groups
+        parts.append({**part.facts, "sse": part.sse(scaled[rows], None if weights is None else weights[rows])})
+        progress(number + 1, sizes.size, None, "classes")
+    return KPartition(labels, {"classes": int(sizes.size), **_combined(parts)})
+
+
+def _combined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the parts' facts say together: sums, and what all of them agree in; stages are left out."""
+    facts: dict[str, Any] = {}
+    for name in dict.fromkeys(name for part in parts for name in part):
+        found = [part[name] for part in parts if name in part]
+        if name in SUMMED and len(found) == len(parts) and None not in found:
+            facts[name] = sum(found)
+        elif name == "stopped":
+            facts[name] = True
+        elif name == "proved":
+            facts[name] = len(found) == len(parts) and all(found)
+        elif name not in ("stages", "gap", "sse", *SUMMED) and all(value == found[0] for value in found):
+            facts[name] = found[0]
+    bound, sse = facts.get("lower_bound"), sum(part["sse"] for part in parts)
+    if bound is not None:
+        facts["gap"] = 100.0 * max(0.0, sse - bound) / bound if bound > 0 else (0.0 if sse == 0 else None)
+    return facts
+
+
+# -- units -------------------------------------------------------------------------------------------
+
+
+def units_of(table: Table, k: int) -> Ints | None:
+    """Each record's unit as a code; None if every record is a unit. A file with fewer than k units is an error."""
+    name = table.roles.unit
+    if not isinstance(name, str):
+        return None
+    label = labels_of(table, name, "nominal")
+    if None in label.texts:
+        absent = label.codes == len(label.texts) - 1
+        raise InputError(
+            f"The unit column {name!r} has {int(absent.sum()):,} missing values, the first in row "
+            f"{int(table.numbering[absent.argmax()])}: every record belongs to a unit. Correct the file."
+        )
+    if len(label.texts) < k:
+        raise InputError(
+            f"The file has {len(label.texts):,} units (values of {name!r}), fewer than k = {k}: no group can hold "
+            f"k of them. Choose a smaller k."
+        )
+    return label.codes.astype(np.int64)
+
+
+def units_per_group(labels: Ints, units: Ints) -> Ints:
+    """The number of distinct units in each group."""
+    width = int(units.max()) + 1
+    pairs = np.unique(labels * width + units)
+    return np.bincount(pairs // width, minlength=int(labels.max()) + 1).astype(np.int64)
+
+
+def merged_for_units(
+    partition: KPartition, scaled: Floats, k: int, units: Ints, weights: Floats | None = None
+) -> KPartition:
+    """Groups with fewer than k units merged with the nearest group, by centroids, until every group has k units."""
+    labels = np.array(partition.labels)
+    while True:
+        counts = units_per_group(labels, units)
+        small = np.flatnonzero(counts < k)
+        if not small.size:
+            break
+        nearest = _nearest(KPartition(labels).centroids(scaled, weights))
+        labels = by_first_record(_merge(counts, small, nearest)[labels])
+    if labels.max() + 1 == partition.groups:
+        return partition
+    kept = {name: value for name, value in partition.facts.items() if name not in CERTIFICATES}
+    return KPartition(labels, kept)
+
+
+def _merge(counts: Ints, small: Ints, nearest: NDArray[Any]) -> Ints:
+    """New numbers of the groups: the smallest first, each with its nearest, and no group twice in a round."""
+    number, touched = np.arange(counts.size), np.zeros(counts.size, dtype=bool)
+    for group in small[np.argsort(counts[small], kind="stable")].tolist():
+        other = int(nearest[group])
+        if not touched[group] and not touched[other]:
+            touched[group] = touched[other] = True
+            number[group] = other
+    return number
+
+
+def _nearest(centroids: Floats) -> NDArray[Any]:
+    """Each group's nearest other group."""
+    near = neighbour_lists(padded(centroids - centroids.mean(axis=0)), min(8, len(centroids) - 1))[0][:, 0]
+    # A list of trees may miss a group whose leaf has no other one: any group does, and the next round sees a centroid.
+    return np.where(near < 0, (np.arange(near.size) + 1) % near.size, near)
+
+
+# -- words -------------------------------------------------------------------------------------------
+
+
+def check_within(table: Table, within: Sequence[str]) -> None:
+    """An error if one of the columns is unknown, named twice or has another role than quasi-identifier."""
+    for i, name in enumerate(within):
+        if name not in table.columns:
+            raise unknown("column", name, table.columns)
+        if name in within[:i]:
+            raise UsageError(f"The column {name!r} is named twice in --within: name it once.")
+        role = table.roles.of(name)
+        if role not in ("none", "quasi-identifier"):
+            raise UsageError(f"The column {name!r} is named in --within and has the role {role}: choose one of them.")
+
+
+def _labels(table: Table, name: str) -> Labels:
+    """Ranks where the column has an order, else the distinct values."""
+    series = wrap(table.frame)[name]
+    if is_beyond_python(series):
+        return labels_of(Table(pl.DataFrame({name: moment_texts(series)})), name, "nominal")
+    try:
+        kind = kind_of(table, name)
+    except ShoalError:  # value-labelled codes and the like: any values make classes
+        kind = "nominal"
+    return labels_of(table, name, "ordinal" if kind == "ordinal" else "nominal")
+
+
+def _name(labels: Sequence[Labels], codes: Ints) -> str:
+    return ", ".join(f"{label.name}={_value(label, code)}" for label, code in zip(labels, codes, strict=True))
+
+
+def _value(label: Labels, code: int) -> str:
+    text = label.texts[code] if code >= 0 else None
+    return "(missing)" if text is None else text
+
+
+def _merge_hint(labels: Sequence[Labels], codes: Ints, sizes: Ints, small: int, k: int) -> str:
+    """The nearest class that differs in one column: next in its order, else the smallest that makes it k together."""
+    differs = codes != codes[small]
+    others = np.flatnonzero(differs.sum(axis=1) == 1)
+    if not others.size:
+        return ""
+    column = differs[others].argmax(axis=1)
+    ordered = np.array([label.kind == "ordinal" for label in labels])[column]
+    steps = np.where(ordered, np.abs(codes[others, column] - codes[small, column]), 1.5)  # the next rank comes first
+    together = sizes[others] + sizes[small]
+    best = int(np.lexsort((others, together, together < k, steps))[0])
+    other, label = others[best], labels[int(column[best])]
+    return f" (nearest: {label.name}={_value(label, codes[other, column[best]])} with {sizes[other]:,})"

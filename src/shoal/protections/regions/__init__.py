@@ -1,0 +1,1 @@
+"""Group anonymity: swaps between regions that hide where a group is concentrated."""

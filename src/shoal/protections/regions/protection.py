@@ -1,0 +1,120 @@
+"""What a masked signal still shows: outliers at every alpha in every signal, and the ranks of the original ones.
+
+The test is that of Chertov and Tavrov 2017 at one alpha and in one signal; an intruder may choose another alpha, or
+divide by the number of residents, so all of them are measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.protections.regions.outliers import tau_test
+from shoal.protections.regions.signal import Signal
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Signs = NDArray[np.int8]
+
+ALPHAS = (0.001, 0.005, 0.01, 0.02, 0.05)
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """One signal at one alpha: the regions that are outliers before and after (1: from above, -1: from below)."""
+
+    signal: str
+    alpha: float
+    before: Signs
+    after: Signs
+
+
+@dataclass(frozen=True, eq=False)
+class Protection:
+    """What was measured on a modified signal.
+
+    views: every signal at every alpha. outlying: the original outliers. ranks: for each signal, each original outlier's
+    place by size (1: the largest; of equal regions all have the last place). largest: original outliers that no other
+    region exceeds in some signal, or (outliers from below) that no other region falls below. upper: the outliers from
+    above.
+    """
+
+    views: list[View]
+    outlying: Ints
+    ranks: dict[str, Ints]
+    largest: Ints
+    upper: Flags
+
+    @property
+    def left(self) -> Ints:
+        """The original outliers that are outliers at some alpha in some signal."""
+        shown = np.any([view.after != 0 for view in self.views], axis=0)
+        return self.outlying[shown[self.outlying]]
+
+    @property
+    def new(self) -> Ints:
+        """The regions that are outliers at an alpha and in a signal in which they were none before, on that side."""
+        made = np.any([(view.after != 0) & (view.after != view.before) for view in self.views], axis=0)
+        return np.setdiff1d(np.flatnonzero(made), self.outlying)
+
+    @property
+    def hidden(self) -> bool:
+        """Is no original outlier an outlier or the largest region, and no other region a new outlier?"""
+        return not (self.left.size or self.new.size or self.largest.size)
+
+    def hidden_but_for(self, decoys: Ints) -> bool:
+        """The same, where some regions are meant to stand out."""
+        return not (self.left.size or self.largest.size or np.setdiff1d(self.new, decoys).size)
+
+    @property
+    def first_rank(self) -> int:
+        """The best place of an original outlier in any signal; of those from above, if there are such."""
+        counted = self.upper if self.upper.any() else ~self.upper
+        return int(min(ranks[counted].min() for ranks in self.ranks.values()))
+
+
+def measure_protection(
+    signals: Sequence[Signal],
+    counts: Ints,
+    outlying: Ints,
+    upper: Flags,
+    alphas: Sequence[float] = ALPHAS,
+    side: str = "both",
+) -> Protection:
+    """Measure what `counts` show, in each signal and at each alpha; upper: which of `outlying` are so from above."""
+    views, ranks, largest = [], {}, np.zeros(counts.size, dtype=bool)
+    others = np.setdiff1d(np.arange(counts.size), outlying)
+    for signal in signals:
+        before, after = signal.values, signal.of(counts)
+        for alpha in alphas:
+            shown = outlier_signs(before, alpha, side, ties="all"), outlier_signs(after, alpha, side)
+            views.append(View(signal.kind, alpha, *shown))
+        ranks[signal.kind] = np.array([int((after >= after[d]).sum()) for d in outlying])
+        most, least = after[others].max(), after[others].min()
+        largest[outlying] |= (after[outlying] >= most) | (~upper & (after[outlying] <= least))
+    return Protection(views, outlying, ranks, np.flatnonzero(largest), upper)
+
+
+def outlier_signs(values: Floats, alpha: float, side: str = "both", *, ties: str = "any") -> Signs:
+    """The outliers of a signal: 1 from above, -1 from below. Equal values go together.
+
+    Of two values equally far above and below the median the test throws out one first, by the order of the regions, and
+    the other may then stay. No order may matter here. ties "any": outliers if the higher or if the lower ones go first;
+    "all": in both cases. Where the test is blind (equal quartiles), every value but the median counts as an outlier.
+    """
+    first, second = (_signs(values, order, alpha, side) for order in (np.argsort(-values), np.argsort(values)))
+    if ties == "any":
+        return np.where(first != 0, first, second)
+    return np.where(first == second, first, 0).astype(np.int8)
+
+
+def _signs(values: Floats, order: Ints, alpha: float, side: str) -> Signs:
+    test = tau_test(values[order], alpha, side)
+    flags = np.isin(values, values[order][test.positions])
+    if test.blind:
+        flags |= values > test.median if side == "upper" else values != test.median
+    return np.where(flags, np.sign(values - test.median), 0).astype(np.int8)

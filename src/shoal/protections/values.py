@@ -1,0 +1,165 @@
+"""Columns as the protections take them: types that can be compared, moments as text, and one zero.
+
+A column of lists, durations or Python objects has no values to group; the message names the ways out. The floats 0.0
+and -0.0 are one value, but a reader sees which is which: a protected column has 0.0 only.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+
+from shoal.errors import InputError, ShoalWarning
+from shoal.table.columns import Coded, coded
+from shoal.table.frames import wrap
+from shoal.table.kinds import kind_of
+from shoal.table.likeness import identifier_reason
+from shoal.table.mixed import doubtful_codes
+from shoal.table.moments import is_beyond_python, moment_texts
+from shoal.table.table import Table
+
+NESTED = (list, dict, set, tuple, np.ndarray)
+LEAST_KEYS = 30  # in a smaller file whole numbers are all different by chance
+
+
+def coded_column(table: Table, name: str) -> Coded:
+    """A column's distinct values and codes; moments that Python would confuse are told apart by their text."""
+    series = wrap(table.frame)[name]
+    if not is_beyond_python(series):
+        return coded(table, name)
+    return replace(coded(Table(pl.DataFrame({name: moment_texts(series)})), name), dated=True)
+
+
+def check_types(table: Table, names: Sequence[str], command: str) -> None:
+    """An error for a column to protect whose type the command cannot group, with the ways out."""
+    data = wrap(table.frame)
+    for name in names:
+        held = _ungroupable(data[name])
+        labels = name in table.roles.nominal or name in table.roles.order
+        if held is None and command == "microaggregate" and data[name].dtype == nw.Time and not labels:
+            held = "times of day, which have no mean", f"Say that they are labels (--nominal {name}), make it a number"
+        if held is None and command == "group":
+            held = _unaveraged(table, name)
+        if held is not None:
+            what, first = held
+            raise InputError(
+                f"The column {name!r} holds {what}, so shoal {command} cannot protect it. {first}, leave it out "
+                f"(--drop {name}), or, where nobody outside knows it, use --confidential {name}."
+            )
+
+
+def check_countable(table: Table, names: Sequence[str]) -> None:
+    """An error for a confidential column whose values cannot be counted."""
+    for name in names:
+        held = _ungroupable(wrap(table.frame)[name])
+        if held is not None:
+            raise InputError(f"l and t cannot be measured on the column {name!r}: it holds {held[0]}. {held[1]}.")
+
+
+def _ungroupable(series: nw.Series[Any]) -> tuple[str, str] | None:
+    """What a column holds that no protection can group, and the first way out; None if it can be grouped."""
+    dtype = series.dtype
+    if dtype.is_nested():
+        return "lists or records, not single values", "Put each part into a column of its own"
+    if dtype == nw.Duration:
+        return "durations", "Make it a number (hours, days)"
+    if dtype == nw.Object and series.implementation.is_polars():
+        return "Python objects", "Make it numbers or text"
+    if dtype == nw.Object and any(isinstance(value, NESTED) for value in series.to_list()):
+        return "lists or records, not single values", "Put each part into a column of its own"
+    return None
+
+
+def _unaveraged(table: Table, name: str) -> tuple[str, str] | None:
+    """What a column holds that has no mean, for a method that only knows means."""
+    if name in table.roles.numeric:
+        return None
+    held, series = table.kinds[name], wrap(table.frame)[name]
+    numeric = f"Say that it is a quantity (--numeric {name}), use shoal microaggregate, which also takes labels"
+    if held == "bool":
+        return "booleans (true or false), which have no mean", numeric
+    if held == "category" and series.dtype.is_numeric():
+        return "codes with value labels, which have no mean", numeric
+    if held in ("date", "time"):
+        other = "use shoal microaggregate, which also takes dates" if held == "date" else "make it a number (hours)"
+        return f"{held}s, and numbers are needed", other[0].upper() + other[1:]
+    return None
+
+
+def warn_of_identifiers(table: Table, names: Sequence[str]) -> None:
+    """One warning for quasi-identifiers whose values look like keys, such as 1 to n: grouping them is no use."""
+    reasons = {}
+    for name in names if table.rows >= LEAST_KEYS else ():
+        if name not in table.roles.numeric and _holds_numbers(table, name):
+            reasons[name] = identifier_reason(wrap(table.frame)[name].to_polars())
+    found = {name: reason for name, reason in reasons.items() if reason}
+    if found:
+        named = ",".join(found)
+        _warn(
+            f"quasi-identifiers that look like identifiers: {'; '.join(f'{n} ({why})' for n, why in found.items())}. "
+            f"A number that only names a record has no mean. Use --identifiers {named} to remove it, --numeric {named} "
+            "if it is a quantity"
+        )
+
+
+def _holds_numbers(table: Table, name: str) -> bool:
+    """Whether a column holds numbers: also floats, which SPSS and Stata use for every number, and numbers as text."""
+    if table.kinds[name] != "text":
+        return wrap(table.frame)[name].dtype.is_numeric()
+    try:
+        return kind_of(table, name) == "number"
+    except InputError:  # numbers and words
+        return False
+
+
+def warn_of_codes(table: Table, names: Sequence[str]) -> None:
+    """Warnings for numbers that may be codes, for a method that averages every column."""
+    numbers = {name: table.numbers([name], missing="keep", allow_constant=True)[:, 0] for name in names}
+    for why, found in doubtful_codes(table, numbers).items():
+        named = ",".join(found)
+        _warn(
+            f"{why} may be codes, and are averaged as numbers here: {', '.join(found)}. Use --numeric {named} if they "
+            f"are quantities; shoal microaggregate --nominal {named} protects codes"
+        )
+
+
+def one_zero(table: Table, names: Sequence[str]) -> Table:
+    """The table with 0.0 for -0.0, and null for NaN beside null, in the columns; the same table if there are none."""
+    data = wrap(table.frame)
+    new = []
+    for name in names:
+        signed, gaps, one = has_negative_zero(data[name]), _has_two_gaps(data[name]), nw.col(name)
+        if signed:
+            one = nw.when(nw.col(name) == 0).then(nw.lit(0.0)).otherwise(nw.col(name))
+        if gaps:
+            one = nw.when(~nw.col(name).is_nan()).then(one)
+        if signed or gaps:
+            new.append(one.cast(data[name].dtype).alias(name))
+    if not new:
+        return table
+    return Table(data.with_columns(*new).to_native(), table.roles, table.source, numbering=table.numbering)
+
+
+def has_negative_zero(series: nw.Series[Any]) -> bool:
+    """Whether a column of floats holds -0.0."""
+    if not series.dtype.is_float():
+        return False
+    values = np.asarray(series.to_numpy(), dtype=np.float64)
+    return bool(((values == 0.0) & np.signbit(values)).any())
+
+
+def _has_two_gaps(series: nw.Series[Any]) -> bool:
+    """Whether a column of floats has both NaN and null, which are one value: missing. In pandas they are one."""
+    if not series.dtype.is_float() or series.implementation.is_pandas() or not series.is_null().any():
+        return False
+    return bool(series.is_nan().any())
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, ShoalWarning, stacklevel=5)

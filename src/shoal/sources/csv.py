@@ -1,0 +1,509 @@
+"""Delimited text: the delimiter, encoding and decimal sign are found, and what is not protected goes back as it was.
+
+Every cell is read as text. A column becomes numbers only if all its cells are numbers, apart from
+empty ones and the usual marks for missing; columns with leading zeros are codes and stay text.
+The text of numbers is kept, so that an untouched '1.50' is written as '1.50'.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import csv
+import gzip
+import io
+import itertools
+import sys
+import warnings
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from shoal.errors import InputError, ShoalWarning, UsageError
+from shoal.table.cells import MARKERS, NUMBERS
+from shoal.table.frames import check_names
+from shoal.table.source import Dialect, FileSource
+
+ISO_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+DELIMITERS = (",", ";", "\t", "|")
+_GROUPED = f"^{NUMBERS[',']}$"
+_CHUNK = 1 << 24
+
+
+def read(path: Path, *, delimiter: str | None, encoding: str | None, decimal: str | None) -> FileSource:
+    """A text file as a typed frame, with the text that the types cannot tell."""
+    raw, encoding = _decoded(_bytes(path), encoding, path)
+    raw, newline = _lines(raw, path)
+    if not raw.strip():
+        raise InputError(f"the file {path} is empty: a line of column names and a line a record are needed")
+    delimiter = _delimiter(raw, path) if delimiter is None else _named(delimiter)
+    if decimal not in (None, ".", ","):
+        raise UsageError(f"decimal must be '.' or ',', not {decimal!r}")
+    header = _header(raw, delimiter, path)
+    if len(header) > 1:  # with one column an empty line is a record with a missing value
+        raw = raw.rstrip(b"\r\n")
+    records = _check_shape(raw, delimiter, len(header), path)
+    _check_quotes(raw, delimiter, path)
+    text = _cells(raw, delimiter, header, records, path)
+    decimal, columns = _typed(text, decimal, delimiter)
+    _tell_markers({c.values.name: c.markers for c in columns if c.markers}, path)
+    return FileSource(
+        path,
+        "csv",
+        pl.DataFrame([c.values for c in columns]),
+        cells={c.values.name: text[c.values.name] for c in columns if c.keep},
+        markers={c.values.name: c.markers for c in columns if c.markers},
+        dialect=Dialect(delimiter, encoding, decimal, newline),
+    )
+
+
+def write(
+    frame: pl.DataFrame, path: Path, name: str, source: FileSource | None, protected: Collection[str] = ()
+) -> None:
+    """Write a frame as text, in the way of the file it came from if that was text too; protected columns anew."""
+    dialect = _dialect(name.lower(), source)
+    columns = []
+    for column in frame.get_columns():
+        if column.name not in protected and source is not None and source.has_text(column):
+            column = source.cells[column.name]
+        elif column.dtype.is_float() and dialect.decimal == ",":
+            column = column.cast(pl.String).str.replace(".", ",", literal=True)
+        elif column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
+            raise InputError(f"the column {column.name!r} ({column.dtype}) cannot be written as text: use .parquet")
+        check_no_zeros(column, "text")
+        columns.append(column)
+    buffer = io.BytesIO()
+    pl.DataFrame(columns).write_csv(
+        buffer, separator=dialect.delimiter, line_terminator=dialect.newline, quote_style=_quotes(columns)
+    )
+    content = buffer.getbuffer()
+    encoded = content if dialect.encoding == "utf-8" else _encoded(bytes(content), dialect.encoding)
+    with open(path, "wb") as target:
+        if name.lower().endswith(".gz"):
+            with gzip.GzipFile(filename="", fileobj=target, mode="wb", compresslevel=6, mtime=0) as packed:
+                packed.write(encoded)
+        else:
+            target.write(encoded)
+
+
+def _quotes(columns: list[pl.Series]) -> Literal["necessary", "always"]:
+    """Quotes where they are needed; round every cell of a single column in which a text is blank.
+
+    Such a text would be a blank line. Many programs skip it, and then lose the record.
+    """
+    if len(columns) != 1 or columns[0].dtype != pl.String:
+        return "necessary"
+    return "always" if (columns[0].str.strip_chars() == "").any() else "necessary"
+
+
+def check_no_zeros(column: pl.Series, form: str) -> None:
+    """An error that names the row if a text has a zero byte, where files of this form cannot hold one."""
+    if column.dtype != pl.String:
+        return
+    found = column.str.contains("\0", literal=True).fill_null(False)
+    if found.any():
+        raise InputError(
+            f"The column {column.name!r} has a zero byte in row {int(found.arg_max() or 0) + 1}, which {form} files "
+            "cannot hold. Remove it, or write a .parquet file."
+        )
+
+
+# -- bytes to lines ------------------------------------------------------------------------------
+
+
+def _bytes(path: Path) -> bytes:
+    raw = path.read_bytes()
+    if not path.name.lower().endswith(".gz"):
+        return raw
+    try:
+        return gzip.decompress(raw)
+    except (OSError, EOFError) as error:
+        raise InputError(f"the file {path} cannot be unpacked: {error}") from error
+
+
+def _decoded(raw: bytes, encoding: str | None, path: Path) -> tuple[bytes, str]:
+    """The file in UTF-8, and the encoding that it had."""
+    if encoding is not None:
+        name = _encoding_named(encoding)
+        try:
+            text = raw.decode(name).lstrip("\ufeff").encode()
+        except UnicodeDecodeError as error:
+            line = _line(raw, error.start)
+            raise InputError(f"line {line} of {path} is not in the encoding {encoding}: {error.reason}") from error
+        except UnicodeError as error:  # such as a lone half of a character, or the codec 'undefined'
+            raise InputError(f"The file {path} is not in the encoding {encoding}: {error}.") from error
+        _check_zeros(text, path)
+        return text, name
+    for mark, name in (
+        (codecs.BOM_UTF8, "utf-8-sig"),
+        (codecs.BOM_UTF16_LE, "utf-16"),
+        (codecs.BOM_UTF16_BE, "utf-16"),
+    ):
+        if raw.startswith(mark):
+            return _decoded(raw, name, path)[0], name
+    for known, what in ((b"PK\x03\x04", "a ZIP archive or Excel workbook"), (b"PAR1", "a Parquet file")):
+        if raw.startswith(known):
+            raise InputError(f"the file {path} is {what}, whatever its name says")
+    wide = _wide(raw[:4096])
+    if wide:
+        return _decoded(raw, wide, path)[0], wide
+    _check_zeros(raw, path)
+    for name in ("utf-8", "cp1252", "latin-1"):
+        try:
+            decoded = raw.decode(name)
+        except UnicodeDecodeError:
+            continue
+        break
+    if name == "utf-8":
+        return raw, name
+    strange = sum(c < " " and c not in "\t\r\n\f" for c in decoded[:65536])
+    if strange:
+        raise InputError(f"the file {path} is not text: it has control characters ({strange} at its beginning)")
+    return decoded.encode(), name
+
+
+def _check_zeros(raw: bytes, path: Path) -> None:
+    """An error that names the line if there is a zero byte, which ends a text for some programs and not for others."""
+    if b"\0" in raw:
+        line = _line(raw, raw.index(0))
+        raise InputError(f"the file {path} is not text: it has zero bytes, the first in line {line}")
+
+
+def _encoding_named(encoding: str) -> str:
+    """The standard name of a text encoding; Python has codecs of that kind only in name, such as rot13 and base64."""
+    try:
+        name = codecs.lookup(encoding).name
+        "a".encode(name)
+    except (LookupError, UnicodeError, ValueError) as error:
+        raise UsageError(f"there is no encoding {encoding!r}; try utf-8, utf-16, cp1252 or latin-1") from error
+    return name
+
+
+def _wide(start: bytes) -> str | None:
+    """UTF-16 without a mark: every other byte of plain letters and digits is zero."""
+    half = len(start) // 2
+    first, second = start[::2].count(0), start[1::2].count(0)
+    if half and second > 0.7 * half and first < 0.1 * half:
+        return "utf-16-le"
+    if half and first > 0.7 * half and second < 0.1 * half:
+        return "utf-16-be"
+    return None
+
+
+def _lines(raw: bytes, path: Path) -> tuple[bytes, str]:
+    """Lines without empty ones before them and without the last end; and how they ended."""
+    raw, newline = _line_ends(raw, path) if b"\r" in raw else (raw, "\n")
+    return raw.lstrip(b"\r\n").removesuffix(b"\n").removesuffix(b"\r"), newline
+
+
+def _line_ends(raw: bytes, path: Path) -> tuple[bytes, str]:
+    """The lines and how all of them end; an error that names the line if a carriage return may be part of a cell.
+
+    Within quotes it is. Outside, programs differ: some drop it, some take it for the end of a line.
+    """
+    data = np.frombuffer(raw, dtype=np.uint8)
+    quotes = np.flatnonzero(data == ord('"'))
+    returns, feeds = (_outside(np.flatnonzero(data == ord(sign)), quotes) for sign in "\r\n")
+    if not returns.size:
+        return raw, "\n"
+    if not feeds.size:  # old Mac files
+        lines = data.copy()
+        lines[returns] = ord("\n")
+        return lines.tobytes(), "\r"
+    lone = returns[(returns == data.size - 1) | (data[np.minimum(returns + 1, data.size - 1)] != ord("\n"))]
+    if lone.size:
+        raise InputError(
+            f"Line {_line(raw, lone[0])} of {path} has a carriage return outside quotes that does not end the line. "
+            "Programs read it in different ways. Remove it, or put the cell in quotes."
+        )
+    bare = feeds[(feeds == 0) | (data[np.maximum(feeds - 1, 0)] != ord("\r"))]
+    if bare.size:
+        few = returns.size <= bare.size
+        place, ends = (returns[0], "a carriage return and a line feed") if few else (bare[0], "a line feed alone")
+        raise InputError(
+            f"Line {_line(raw, place)} of {path} ends in {ends}, unlike most lines. If the carriage return is part of "
+            "a cell, put the cell in quotes; if not, give all lines the same end (dos2unix does)."
+        )
+    return raw, "\r\n"
+
+
+def _outside(places: NDArray[np.int64], quotes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The places before which every quoted cell is closed."""
+    return places[np.searchsorted(quotes, places) % 2 == 0] if quotes.size else places
+
+
+def _line(raw: bytes, place: int) -> int:
+    return raw.count(b"\n", 0, place) + 1
+
+
+def _named(delimiter: str) -> str:
+    delimiter = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}.get(delimiter, delimiter)
+    if len(delimiter.encode()) != 1 or delimiter in '"\r\n':
+        raise UsageError(f"the delimiter must be one character such as , ; | or tab, not {delimiter!r}")
+    return delimiter
+
+
+def _delimiter(raw: bytes, path: Path) -> str:
+    """The sign that splits the first lines into the same number of cells, more than one."""
+    start = raw[: 1 << 18].decode("utf-8", errors="ignore")
+    # A file of one column is split by a sign that it does not have: its numbers may have a decimal comma.
+    best, score = next((sign for sign in DELIMITERS if sign not in start), ","), (False, 0)
+    tabs = path.name.lower().removesuffix(".gz").endswith(".tsv")
+    for sign in ("\t", *DELIMITERS) if tabs else DELIMITERS:
+        rows = _first_rows(start, sign, 200)
+        rows = rows[:-1] if len(start) < len(raw) and len(rows) > 1 else rows
+        width = len(rows[0])
+        found = (width > 1 and all(len(row) == width for row in rows), width)
+        if found > score and width > 1:
+            best, score = sign, found
+    return "\t" if tabs and not score[0] else best
+
+
+@contextlib.contextmanager
+def cells_of_any_length() -> Iterator[None]:
+    """Let Python's csv module read cells of more than 131,072 characters."""
+    limit = csv.field_size_limit(sys.maxsize)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _first_rows(text: str, delimiter: str, most: int) -> list[list[str]]:
+    try:
+        with cells_of_any_length():
+            return list(itertools.islice(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), most))
+    except csv.Error:  # a cell without end: the check of all lines says which
+        return [text.split("\n", 1)[0].split(delimiter)]
+
+
+def _header(raw: bytes, delimiter: str, path: Path) -> list[str]:
+    names = [name.strip() for name in _first_rows(raw[: 1 << 20].decode("utf-8", errors="ignore"), delimiter, 1)[0]]
+    if "" in names:
+        place = names.index("") + 1
+        ways = {
+            len(names): "remove the delimiter at the end of each line",
+            1: "write the file without row names (R: row.names = FALSE, pandas: index=False)",
+        }
+        hint = f", or {ways[place]}" if place in ways else ""
+        raise InputError(f"column {place} of {path} has no name in the first line: give it one{hint}")
+    check_names(names)
+    if all(name.replace(".", "", 1).replace("-", "", 1).isdigit() for name in names):
+        warnings.warn(
+            f"the first line of {path} has only numbers, and it is taken for the columns' names: "
+            "if it is data, add a line of names above it",
+            ShoalWarning,
+            stacklevel=5,
+        )
+    return names
+
+
+def _check_shape(raw: bytes, delimiter: str, width: int, path: Path) -> int:
+    """The number of records after the first line; an error that names the line if one has other cells than the first.
+
+    A quote opens or closes a quoted cell; delimiters and line ends between two quotes are content.
+    """
+    data = np.frombuffer(raw, dtype=np.uint8)
+    open_quote, carried, records = 0, 0, 0
+    for start in range(0, data.size, _CHUNK):
+        part = data[start : start + _CHUNK]
+        split, ends = part == ord(delimiter), part == ord("\n")
+        quotes = part == ord('"')
+        if open_quote or quotes.any():
+            inside = (np.cumsum(quotes, dtype=np.int32) + open_quote) & 1
+            split &= inside == 0
+            ends &= inside == 0
+            open_quote = int(inside[-1])
+        places = np.flatnonzero(ends)
+        before = np.searchsorted(np.flatnonzero(split), places)
+        counts = np.diff(before, prepend=-carried)
+        wrong = np.flatnonzero(counts != width - 1)
+        if wrong.size:
+            _ragged(raw, start + int(places[wrong[0]]), int(counts[wrong[0]]) + 1, width, path)
+        records += places.size
+        carried = int(split.sum()) - (int(before[-1]) if places.size else -carried)
+    if open_quote:
+        line = raw[: raw.rfind(b'"')].count(b"\n") + 1
+        raise InputError(f'a quote (") is opened and never closed in {path}; the last stands in line {line}')
+    if carried != width - 1:
+        _ragged(raw, len(raw), carried + 1, width, path)
+    return records
+
+
+def _check_quotes(raw: bytes, delimiter: str, path: Path) -> None:
+    """An error that names the line if a quote stands where programs differ in what it means.
+
+    A cell that begins with a quote is quoted as a whole, and quotes within it are doubled. A cell that begins
+    otherwise may hold pairs of quotes, which are text.
+    """
+    data = np.frombuffer(raw, dtype=np.uint8)
+    quotes = np.flatnonzero(data == ord('"'))
+    if not quotes.size:
+        return
+    opening, closing = quotes[::2], quotes[1::2]
+    edge = np.zeros(256, dtype=bool)
+    edge[[ord(delimiter), ord("\n"), ord("\r"), ord('"')]] = True
+    is_start = (opening == 0) | edge[data[np.maximum(opening - 1, 0)]]
+    is_end = (closing == data.size - 1) | edge[data[np.minimum(closing + 1, data.size - 1)]]
+    odd = np.sort(np.concatenate([opening[~is_start], closing[~is_end]]))
+    if not odd.size:
+        return
+    splits = np.flatnonzero((data == ord(delimiter)) | (data == ord("\n")) | (data == ord("\r")))
+    splits = np.concatenate([[-1], splits, [data.size]])
+    after = np.searchsorted(splits, odd)
+    start, end = splits[after - 1] + 1, splits[after]
+    whole = (np.searchsorted(quotes, start) % 2 == 0) & (np.searchsorted(quotes, end) % 2 == 0)
+    wrong = np.flatnonzero(~whole | (data[start] == ord('"')))
+    if wrong.size:
+        raise InputError(
+            f'Line {_line(raw, odd[wrong[0]])} of {path} has a quote (") inside a cell in quotes that is not doubled, '
+            'or text beside the quotes. Write such a cell as "say ""yes"" here", with every inner quote twice.'
+        )
+
+
+def _ragged(raw: bytes, end: int, found: int, width: int, path: Path) -> None:
+    start = raw.rfind(b"\n", 0, end) + 1
+    line = raw[:start].count(b"\n") + 1
+    what = "is empty" if not raw[start:end].strip() else f"has {found} cell{'' if found == 1 else 's'}"
+    raise InputError(
+        f"line {line} of {path} {what}, and the first line has {width}: a delimiter or a quote is missing or too many "
+        "there, or the delimiter is another (give it as delimiter)"
+    )
+
+
+def _cells(raw: bytes, delimiter: str, header: list[str], records: int, path: Path) -> pl.DataFrame:
+    if records == 0:
+        return pl.DataFrame({name: pl.Series([], dtype=pl.String) for name in header})
+    try:
+        ended = raw if len(header) > 1 else raw + b"\n"
+        text = pl.read_csv(ended, separator=delimiter, infer_schema=False, new_columns=header, quote_char='"')
+    except pl.exceptions.PolarsError as error:
+        raise InputError(f"the file {path} cannot be read as text cells: {str(error).splitlines()[0]}") from error
+    if text.height != records or text.width != len(header):
+        raise InputError(f"the quotes in {path} are not balanced cell by cell: {records} records, {text.height} read")
+    return text
+
+
+# -- text to numbers -----------------------------------------------------------------------------
+
+
+class _Typed(NamedTuple):
+    values: pl.Series
+    keep: bool = False  # the text tells more than the values
+    markers: tuple[str, ...] = ()
+
+
+def _typed(text: pl.DataFrame, decimal: str | None, delimiter: str) -> tuple[str, list[_Typed]]:
+    """The columns with their types, and the decimal sign: a comma if more columns need it than need the point."""
+    if decimal == ",":
+        return ",", [_column(c, ",") for c in text.get_columns()]
+    columns = [_column(c, ".") for c in text.get_columns()]
+    if decimal == "." or delimiter == ",":
+        return ".", columns
+    words = [c.values for c in columns if c.values.dtype == pl.String]
+    by_comma = sum(map(_mostly_by_comma, words))
+    by_point = sum(
+        c.values.dtype == pl.Float64 and not text[c.values.name].str.contains(_GROUPED).all() for c in columns
+    )
+    if by_comma > by_point:
+        return ",", [_column(c, ",") for c in text.get_columns()]
+    return ".", columns
+
+
+def _mostly_by_comma(text: pl.Series) -> bool:
+    """Whether most cells are numbers if a comma is the decimal sign; one that is none is a slip to be told later."""
+    bare = text.str.strip_chars()
+    fits = bare.str.contains(_GROUPED)
+    commas = fits & bare.str.contains(",", literal=True)
+    return bool(commas.any()) and 2 * int(fits.sum()) > text.len() - text.null_count()
+
+
+def _column(text: pl.Series, decimal: str) -> _Typed:
+    """A column of text as whole numbers, else as numbers, else as it is."""
+    clean, markers = text, tuple[str, ...]()
+    if decimal == ",":
+        clean = _with_point(text)
+    values = _cast(clean)
+    if values is None:
+        clean, markers = _without_markers(clean)
+        values = _cast(clean)
+    if values is None or values.null_count() == values.len():
+        return _Typed(_dates(text))
+    if values.dtype == pl.Int64 and bool(values.cast(pl.String).eq_missing(text).all()):
+        return _Typed(values)
+    if clean.str.contains(r"^\s*[+-]?0[0-9]").any():
+        return _Typed(text)  # leading zeros: a code
+    if values.dtype == pl.Float64 and clean.str.contains(r"^\s*[+-]?[0-9]+\s*$").all():
+        return _Typed(text)  # whole numbers too long for 64 bits: a code
+    return _Typed(values, True, markers)
+
+
+def _dates(text: pl.Series) -> pl.Series:
+    """Dates in ISO form, which is also how they are written, as dates; other text as it is."""
+    if text.null_count() == text.len() or not bool(text.str.contains(ISO_DATE).fill_null(True).all()):
+        return text
+    dates = text.str.to_date("%Y-%m-%d", strict=False)
+    return dates if dates.null_count() == text.null_count() else text
+
+
+def _cast(text: pl.Series) -> pl.Series | None:
+    """Int64 or Float64 if every cell that is there is a number."""
+    for dtype in (pl.Int64, pl.Float64):
+        values = text.cast(dtype, strict=False)
+        if values.null_count() == text.null_count() and not (dtype == pl.Float64 and values.is_nan().any()):
+            return values
+    return None
+
+
+def _without_markers(text: pl.Series) -> tuple[pl.Series, tuple[str, ...]]:
+    """Cells without blanks around them, and null for the marks of missing values; and which marks there were."""
+    bare = text.str.strip_chars()
+    marked = bare.str.to_lowercase().is_in(MARKERS)
+    found = tuple(sorted(bare.filter(marked).unique().drop_nulls().to_list()))
+    missing = (marked | (bare == "")).fill_null(True)
+    return bare.set(missing, None), found
+
+
+def _with_point(text: pl.Series) -> pl.Series:
+    """Numbers with a decimal comma (and points between thousands) as numbers with a point; other cells as they are."""
+    bare = text.str.strip_chars()
+    point = bare.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
+    fits = bare.str.contains(_GROUPED)
+    # A cell with a decimal point would be read as a number later: here it is none.
+    other = bare.str.replace(r"^[+-]?[0-9]*\.[0-9]+.*$", "text: $0")
+    return pl.DataFrame({"fits": fits, "point": point, "other": other}).select(
+        pl.when("fits").then("point").otherwise("other").alias(text.name)
+    )[text.name]
+
+
+def _tell_markers(markers: dict[str, tuple[str, ...]], path: Path) -> None:
+    if markers:
+        told = ", ".join(f"{name} ({', '.join(marks)})" for name, marks in markers.items())
+        warnings.warn(f"read as missing in columns of numbers of {path.name}: {told}", ShoalWarning, stacklevel=5)
+
+
+# -- writing -------------------------------------------------------------------------------------
+
+
+def _dialect(name: str, source: FileSource | None) -> Dialect:
+    dialect = source.dialect if source is not None and source.dialect is not None else None
+    tabs = name.removesuffix(".gz").endswith(".tsv")
+    if dialect is None:
+        return Dialect("\t" if tabs else ",")
+    if tabs and dialect.delimiter != "\t":
+        return Dialect("\t", dialect.encoding, dialect.decimal, dialect.newline)
+    return dialect
+
+
+def _encoded(content: bytes, encoding: str) -> bytes:
+    try:
+        return content.decode().encode(encoding)
+    except UnicodeEncodeError as error:
+        sign = error.object[error.start : error.end]
+        raise InputError(f"the text {sign!r} cannot be written in the input's encoding {encoding}") from error
+    except UnicodeError as error:
+        raise InputError(f"The table cannot be written in the input's encoding {encoding}: {error}.") from error

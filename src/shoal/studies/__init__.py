@@ -1,0 +1,1 @@
+"""Data sets, sensitivity studies and published tables."""

@@ -1,0 +1,100 @@
+"""The sensitivity study's tables and charts: best ranges, the four steps, surfaces and the histogram."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import plotly.graph_objects as go
+import polars as pl
+
+from shoal.report.figures import figure
+from shoal.studies.analysis import FACTORS, Findings, histogram, ranges, surface
+from shoal.studies.reproduce.result import Result, Table
+
+_RESPONSES = {"sse": "mean SSE", "convergence_generation": "mean convergence generation"}
+
+
+def outcome(name: str, runs: pl.DataFrame, findings: Findings) -> Result:
+    """The study of one data set, its runs and their analysis as tables and charts."""
+    surfaces = [surface(runs, response) for response in _RESPONSES]
+    when = histogram(runs)
+    least = float(runs["sse"].min())  # type: ignore[arg-type]
+    share = float((runs["sse"] <= least * (1 + 1e-9)).mean())  # type: ignore[arg-type]
+    facts = {
+        "runs": runs.height,
+        "least_sse": least,
+        "share_at_least_sse": share,
+        "best_ranges": {factor: list(ends) for factor, ends in ranges(findings.best).items()},
+        "best_values": findings.best,
+        "best_values_for_sse": findings.sse,
+        "steps": findings.steps,
+        "surfaces": surfaces,
+        "convergence_histogram": when,
+    }
+    charts = {_RESPONSES[s["response"]]: surface_chart(s) for s in surfaces}
+    charts["runs by convergence generation"] = histogram_chart(when)
+    tables = [range_table({name: findings}), *step_tables(findings)]
+    return Result(f"Sensitivity of the genetic algorithm: {name}, {runs.height:,} runs", tables, charts, facts)
+
+
+def range_table(findings: dict[str, Findings]) -> Table:
+    """The best ranges of each data set, like Table V of the paper."""
+    rows = []
+    for name, found in findings.items():
+        rows.append([name, *(_range(ends) for ends in ranges(found.best).values())])
+        rows.append(["  by SSE alone", *(_range(ends) for ends in ranges(found.sse).values())])
+    note = "Best values after all four steps, and after the first two (SSE alone)."
+    return {"title": "Best ranges", "columns": ["data set", *map(_words, FACTORS)], "rows": rows, "note": note}
+
+
+def step_tables(findings: Findings) -> list[Table]:
+    """The tests of the four steps."""
+    tables: list[Table] = []
+    for step in findings.steps:
+        title = f"Step {step['step']}: {step['test']}, {_words(step['response'])}"
+        if step["test"] == "ANOVA":
+            columns = ["factor", "F", "p", "matters"]
+            rows = [[_words(r["factor"]), r["f"], r["p"], "yes" if r["significant"] else "no"] for r in step["factors"]]
+            note = "A factor matters if p is below 0.05."
+        else:
+            columns = ["factor", "as good as the best by Tukey", "by Scheffe", "kept"]
+            rows = [
+                [_words(r["factor"]), *(_list(r[test]) for test in ("tukey", "scheffe", "best"))]
+                for r in step["factors"]
+            ]
+            note = "Only factors that matter; the other factors' effects are taken off first."
+        tables.append({"title": title, "columns": columns, "rows": rows, "note": note})
+    return tables
+
+
+def surface_chart(found: dict[str, Any]) -> Any:
+    """Mean response over mutation and crossover rate."""
+    chart = go.Figure(go.Surface(x=found["crossover_rate"], y=found["mutation_rate"], z=found["mean"], showscale=False))
+    axes = {
+        "xaxis_title": "crossover rate",
+        "yaxis_title": "mutation rate",
+        "zaxis_title": _RESPONSES[found["response"]],
+    }
+    chart.update_layout(scene=axes)
+    return chart
+
+
+def histogram_chart(found: dict[str, Any]) -> Any:
+    edges = found["edges"]
+    middles = [(left + right) / 2 for left, right in itertools.pairwise(edges)]
+    chart = go.Figure(go.Bar(x=middles, y=found["runs"]))
+    chart.update_layout(xaxis_title="generation that found the best", yaxis_title="runs", bargap=0.05)
+    return chart
+
+
+def _range(ends: tuple[float, float]) -> str:
+    return figure(ends[0]) if ends[0] == ends[1] else f"{figure(ends[0])} – {figure(ends[1])}"
+
+
+def _list(values: list[float]) -> str:
+    return ", ".join(figure(value) for value in values)
+
+
+def _words(name: str) -> str:
+    return "SSE" if name == "sse" else name.replace("_", " ")

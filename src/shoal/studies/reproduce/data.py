@@ -1,0 +1,32 @@
+"""Where a reproduction takes its benchmark sets from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from shoal.errors import InputError
+from shoal.sources.reading import read
+from shoal.studies import datasets
+from shoal.table.scaling import Floats
+
+
+def known_folder(name: str, folder: Path | None) -> Path:
+    """The folder that holds a known set's file."""
+    if folder is not None:
+        return folder
+    found = datasets.find(name)
+    if found is None:
+        raise InputError(datasets.missing(name))
+    return found.parent
+
+
+def numbers(name: str, folder: Path | None, seed: int = 0) -> Floats:
+    """The used columns of a known set: from a file in the folder if one is given, else from where sets are kept.
+
+    A set that can be made is made, unless the folder has a file of its name.
+    """
+    about = datasets.known(name)
+    if folder is None or (about.generator is not None and not (folder / f"{name}.csv").exists()):
+        return datasets.numbers(name, seed)
+    table = read(folder / f"{name}.csv")
+    return table.numbers(about.used or tuple(table.columns))

@@ -1,0 +1,196 @@
+"""How the genetic algorithm's rates and population decide what it finds (Solanas et al. 2006, sections III and IV).
+
+Every setting of a factorial grid runs several times; each finished run is a line of a checkpoint, so a study
+that is stopped or killed goes on where it was. `analysis` makes ranges and charts of the runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.engine.partition.inputs import Floats, as_rows
+from shoal.engine.progress import Progress, silent
+from shoal.errors import InputError, UsageError, check_k, unknown
+from shoal.protections.microaggregation.methods.genetic import genetic
+from shoal.sources.files import atomically
+from shoal.sources.reading import as_table
+from shoal.studies import datasets
+from shoal.studies.solanas import scattered
+from shoal.table.scaling import scale
+
+CHECKPOINT, RUNS = "runs.jsonl", "runs.parquet"
+MOST_CHROMOSOMES = 100_000  # in a population
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The values of the three factors, all combined, and how often each setting runs."""
+
+    mutation_rate: tuple[float, ...]
+    crossover_rate: tuple[float, ...]
+    population: tuple[int, ...]
+    repeats: int
+    generations: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("mutation_rate", "crossover_rate", "population"):
+            values = getattr(self, name)
+            if not values or len(set(values)) < len(values):
+                raise UsageError(f"the grid needs one value of {name} or more, each once, not {list(values)}")
+        if self.repeats < 1:
+            raise UsageError(f"repeats must be at least 1, not {self.repeats}")
+
+    def __len__(self) -> int:
+        return len(self.mutation_rate) * len(self.crossover_rate) * len(self.population) * self.repeats
+
+    def settings(self) -> Iterator[dict[str, Any]]:
+        """One dictionary a run, numbered from 0 in a fixed order."""
+        every = itertools.product(self.mutation_rate, self.crossover_rate, self.population, range(self.repeats))
+        names = ("mutation_rate", "crossover_rate", "population", "repeat")
+        for number, values in enumerate(every):
+            yield {"run": number, **dict(zip(names, values, strict=True))}
+
+
+_TENTHS = tuple(i / 10 for i in range(11))
+GRIDS = {
+    "published": Grid(_TENTHS, _TENTHS, tuple(range(10, 101, 10)), repeats=10),
+    "coarse": Grid((0.0, 0.1, 0.2, 0.3, 0.5, 1.0), (0.0, 0.1, 0.3, 0.5, 0.8, 1.0), (10, 40, 70, 100), repeats=3),
+    "quick": Grid((0.0, 0.1, 0.5), (0.0, 0.3, 1.0), (10, 100), repeats=2, generations=500),
+}
+
+
+def chosen_grid(
+    grid: str = "coarse",
+    mutation: tuple[float, ...] | None = None,
+    crossover: tuple[float, ...] | None = None,
+    population: tuple[float, ...] | None = None,
+    repeats: int | None = None,
+    generations: int | None = None,
+) -> Grid:
+    """A named grid with some of its values replaced."""
+    if grid not in GRIDS:
+        raise unknown("grid", grid, GRIDS)
+    for name, rates in (("mutation", mutation), ("crossover", crossover)):
+        if not all(0 <= rate <= 1 for rate in rates or ()):
+            raise UsageError(f"--{name} takes rates between 0 and 1, not {', '.join(map(str, rates or ()))}.")
+    if not all(size in range(2, MOST_CHROMOSOMES + 1) for size in population or ()):
+        raise UsageError(f"--population takes whole numbers from 2 to {MOST_CHROMOSOMES:,}.")
+    sizes = None if population is None else tuple(int(size) for size in population)
+    other = {
+        "mutation_rate": mutation,
+        "crossover_rate": crossover,
+        "population": sizes,
+        "repeats": repeats,
+        "generations": generations,
+    }
+    return replace(GRIDS[grid], **{name: value for name, value in other.items() if value is not None})  # type: ignore[arg-type]
+
+
+def values_of(data: str, quasi: Sequence[str] = (), seed: int = 0) -> Floats:
+    """Standardised values of a file, of a known set, or random ones of a size such as 20x2."""
+    if size := re.fullmatch(r"(\d+)x(\d+)", data):
+        if not int(size[1]) or not int(size[2]):
+            raise UsageError(f"{data} has no records or no columns: both numbers are at least 1, as in 20x2.")
+        return random_set(int(size[1]), int(size[2]), seed)
+    if data in datasets.KNOWN:
+        return scale(datasets.numbers(data, seed))
+    table = as_table(data, quasi=quasi)
+    return scale(table.numbers(table.quasi_columns()))
+
+
+def random_set(n: int, d: int, seed: int) -> Floats:
+    """A set like the papers' random ones: uniform values, standardised."""
+    return scale(scattered(np.random.default_rng([seed, n, d]), n, d).to_numpy())
+
+
+def run_grid(
+    values: Floats,
+    k: int,
+    grid: Grid,
+    *,
+    folder: Path,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Progress = silent,
+) -> pl.DataFrame:
+    """All runs of a grid on scaled values, one row each; kept in the folder, where a stopped study goes on."""
+    values = as_rows(values)
+    check_k(k, len(values))
+    folder.mkdir(parents=True, exist_ok=True)
+    done = _resume(folder / CHECKPOINT, _identity(values, k, grid, seed))
+    left = [setting for setting in grid.settings() if setting["run"] not in done]
+
+    def one(setting: dict[str, Any]) -> dict[str, Any]:
+        options = {name: setting[name] for name in ("mutation_rate", "crossover_rate", "population")}
+        own = int(np.random.SeedSequence([seed, setting["run"]]).generate_state(1)[0])
+        found = genetic(values, k, seed=own, generations=grid.generations, **options)
+        return {**setting, "sse": found.sse(values), **found.facts}
+
+    with open(folder / CHECKPOINT, "a", encoding="utf-8") as checkpoint:
+        for result in _in_threads(one, left, threads or os.cpu_count() or 1):
+            if "stopped" in result:
+                raise KeyboardInterrupt
+            done[result["run"]] = result
+            # One write of a whole line: a kill leaves at most a last line without its end, which is then left out.
+            checkpoint.write(json.dumps(result) + "\n")
+            checkpoint.flush()
+            progress(len(done), len(grid), None, "runs")
+    runs = pl.DataFrame([done[number] for number in sorted(done)])
+    with atomically(folder / RUNS) as temporary:
+        runs.write_parquet(temporary)
+    return runs
+
+
+def _identity(values: Floats, k: int, grid: Grid, seed: int) -> str:
+    """A line that tells which study a checkpoint belongs to."""
+    digest = hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest()[:16]
+    n, d = values.shape
+    return json.dumps({"n": n, "d": d, "values": digest, "k": k, "seed": seed, **asdict(grid)})
+
+
+def _resume(checkpoint: Path, identity: str) -> dict[int, dict[str, Any]]:
+    """The finished runs of a checkpoint by number; a new checkpoint where there is none."""
+    if not checkpoint.exists():
+        with atomically(checkpoint) as temporary:
+            temporary.write_text(identity + "\n", encoding="utf-8")
+        return {}
+    lines = checkpoint.read_bytes().decode(errors="replace").split("\n")
+    if lines[0] != identity:
+        raise UsageError(
+            f"{checkpoint} belongs to another study (data, k, grid or seed differ): take another folder or remove it"
+        )
+    whole = lines[1:-1]  # what follows the last line end was cut off while it was written
+    if lines[-1]:
+        with atomically(checkpoint) as temporary:
+            temporary.write_text("\n".join([identity, *whole]) + "\n", encoding="utf-8")
+    try:
+        results = [json.loads(line) for line in whole]
+        for result in results:
+            _ = [float(result[name]) for name in ("mutation_rate", "crossover_rate", "population", "repeat", "sse")]
+        return {int(result["run"]): result for result in results}
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise InputError(f"{checkpoint} is damaged: remove it, or take another folder with -o.") from None
+
+
+def _in_threads(one: Any, settings: list[dict[str, Any]], threads: int) -> Iterator[dict[str, Any]]:
+    """The results as they come; few are under way at a time, so that a stop waits for little."""
+    waiting = iter(settings)
+    with ThreadPoolExecutor(threads) as pool:
+        running = {pool.submit(one, setting) for setting in itertools.islice(waiting, 2 * threads)}
+        while running:
+            finished, running = wait(running, return_when=FIRST_COMPLETED)
+            running |= {pool.submit(one, setting) for setting in itertools.islice(waiting, len(finished))}
+            for job in sorted(finished, key=lambda job: int(job.result()["run"])):
+                yield job.result()

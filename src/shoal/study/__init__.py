@@ -1,1 +1,0 @@
-"""Studies of how the searches behave, and the papers' tables made again."""

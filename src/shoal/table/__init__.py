@@ -1,0 +1,1 @@
+"""Tables and columns: roles, kinds, values as numbers or codes, domains and taxonomies."""

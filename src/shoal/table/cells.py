@@ -1,0 +1,90 @@
+"""One column as float64: which cells are missing, and which cannot be numbers.
+
+A cell is missing if it is null, NaN, or a code that the file itself declares missing (SPSS).
+No number is ever taken for a missing value: -999 is -999.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.table.frames import kind
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+# Texts that stand for a missing value among the numbers of a text file.
+MARKERS = ("na", "n/a", "nan", "null", ".", "?")
+NUMBERS = {
+    ".": r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?",
+    ",": r"[+-]?(([0-9]+|[0-9]{1,3}(\.[0-9]{3})+)(,[0-9]*)?|,[0-9]+)([eE][+-]?[0-9]+)?",  # points between thousands
+}
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A column's numbers (NaN where there is none), its missing cells, and those that are text."""
+
+    values: Floats
+    missing: Bools
+    bad: int = 0  # how many cells are no numbers
+    first_bad: int = -1  # the first such row
+
+
+def cells(series: nw.Series[Any], codes: tuple[tuple[Any, Any], ...] = (), decimal: str | None = None) -> Cells:
+    """The numbers of a column that is meant to hold numbers; `decimal` is the sign of the text file it is from."""
+    what = kind(series)
+    missing = np.asarray(series.is_null().to_numpy(), dtype=bool)
+    if series.dtype.is_integer():
+        # By way of NumPy: a cast within pyarrow refuses whole numbers beyond 2^53.
+        filled = series.fill_null(0) if missing.any() else series
+        values = filled.to_numpy().astype(np.float64)
+        values[missing] = np.nan
+    elif what in ("number", "bool") and series.dtype != nw.Object:
+        values = np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+    elif what in ("date", "time", "other"):
+        present = np.flatnonzero(~missing)
+        first = int(present[0]) if present.size else -1
+        return Cells(np.full(len(series), np.nan), missing, present.size, first)
+    else:
+        values, missing, bad = _from_objects(series, missing, decimal)
+        if bad:
+            return Cells(values, missing, len(bad), bad[0])
+    missing = missing | np.isnan(values)
+    for lowest, highest in codes:
+        if isinstance(lowest, (int, float)):
+            missing |= (values >= lowest) & (values <= highest)
+    return Cells(values, missing)
+
+
+def _from_objects(series: nw.Series[Any], missing: Bools, decimal: str | None) -> tuple[Floats, Bools, list[int]]:
+    """Numbers from text, categories or Python objects; empty text is missing, and in a text file the markers are."""
+    number = re.compile(NUMBERS[decimal or "."])
+    markers = ("", *MARKERS) if decimal else ("",)
+    values = np.full(len(series), np.nan)
+    missing = missing.copy()
+    bad: list[int] = []
+    for i, cell in enumerate(series.to_list()):
+        if missing[i]:
+            continue
+        if isinstance(cell, str):
+            cell = cell.strip()
+            if cell.lower() in markers:
+                missing[i] = True
+                continue
+            if not number.fullmatch(cell):
+                bad.append(i)
+                continue
+            if decimal == ",":
+                cell = cell.replace(".", "").replace(",", ".")
+        try:
+            values[i] = float(cell)
+        except (TypeError, ValueError):
+            bad.append(i)
+    return values, missing, bad

@@ -1,0 +1,132 @@
+"""Bounds are never above the optimum, pricing equals enumeration, and `proved` is said only where it holds."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from odd_records import records
+from reference import search as naive
+from shoal.engine.control import Control
+from shoal.engine.partition.kernels.groups import padded
+from shoal.engine.partition.neighbours import neighbour_lists
+from shoal.engine.partition.partition import KPartition
+from shoal.engine.partition.refine import refine
+from shoal.engine.partition.subset_row_cuts import VIOLATED, incidence, limits, touched, violated
+from shoal.errors import UsageError
+from shoal.protections.microaggregation.kernels.by_subsets import best_by_subsets
+from shoal.protections.microaggregation.kernels.pricing import Found, price
+from shoal.protections.microaggregation.methods.mdav import mdav
+from shoal.protections.microaggregation.proof import _Bound, prove
+
+
+def near_sums(x, k):
+    _, far = neighbour_lists(x, 2 * k)
+    sums = np.hstack([np.zeros((len(x), 1)), np.cumsum(far, axis=1)])
+    return np.ascontiguousarray(np.pad(sums, ((0, 0), (0, 2 * k)), mode="edge")[:, : 2 * k])
+
+
+@settings(max_examples=40)
+@given(st.integers(2, 3), st.integers(6, 10), st.integers(0, 2**31), st.sampled_from([5, 40, 10**6]))
+def test_pricing_equals_enumeration(k, n, seed, nodes):
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, 6, size=(n, 2)).astype(float)
+    duals = rng.exponential(2.0, size=n)
+    x = padded(values)
+    lowest, found = np.zeros(n), Found(np.empty((400, 2 * k - 1), np.int32), np.zeros(1, np.int64))
+    cut_short = price(x, duals, near_sums(x, k), k, 0.0, True, nodes, 0, n, lowest, found)
+    expected = np.array([naive.least_reduced_cost(values, duals, k, i) for i in range(n)])
+    assert (lowest <= expected + 1e-9).all()
+    if not cut_short:
+        np.testing.assert_allclose(lowest, expected, atol=1e-9)
+
+
+@settings(max_examples=25)
+@given(records(most_k=3, most_n=9))
+def test_bound_is_below_the_optimum_and_proved_is_the_optimum(case):
+    values, k = case
+    values = values - values.mean(axis=0)
+    best = naive.least_sse(values, k)
+    for start in (mdav(values, k), KPartition(np.zeros(len(values), dtype=np.int64))):
+        found = prove(values, k, start, seconds=None)
+        scale = naive.sse(values, np.zeros(len(values)))
+        assert found.sizes.min() >= k
+        assert found.facts["lower_bound"] <= best + 1e-9 * scale
+        if found.facts["proved"]:
+            assert found.sse(values) == pytest.approx(best, rel=1e-8, abs=1e-11 * scale)
+
+
+@settings(max_examples=60)
+@given(st.integers(3, 9), st.integers(0, 2**31))
+def test_cuts_are_those_that_parts_of_groups_violate(n, seed):
+    rng = np.random.default_rng(seed)
+    groups = [np.sort(rng.choice(n, rng.integers(2, min(n, 5) + 1), replace=False)) for _ in range(12)]
+    share = rng.choice([0.0, 0.125, 0.25, 0.5, 1.0], size=12)
+    held = incidence(groups, n)
+    every = [cut for size in (3, 5) for cut in itertools.combinations(range(n), size)]
+    table = touched(held, every).toarray()
+    parted = share * (share < 1)
+    excess = {}
+    for c, cut in enumerate(every):
+        assert table[:, c].tolist() == [len(set(cut) & set(rows.tolist())) // 2 for rows in groups]
+        excess[cut] = float(parted @ table[:, c]) - limits([cut])[0]
+    found = violated(held, share)
+    assert len(set(found)) == len(found) and all(excess[cut] > VIOLATED for cut in found)
+    threes = {cut: value for cut, value in excess.items() if len(cut) == 3}
+    if max(threes.values()) > VIOLATED + 1e-12:
+        assert {len(cut) for cut in found} == {3} and excess[found[0]] == pytest.approx(max(threes.values()))
+    else:
+        assert {len(cut) for cut in found} <= {5}
+
+
+def test_a_cut_of_five_is_found_where_no_three_is_violated():
+    """Each pair of five records is in a group with a quarter: 2.5 in all, where a partition has 2 at most."""
+    groups = [np.array(pair) for pair in itertools.combinations(range(5), 2)]
+    held, share = incidence(groups, 7), np.full(10, 0.25)
+    assert violated(held, share) == [(0, 1, 2, 3, 4)]
+    assert violated(held, np.full(10, 0.2)) == []
+
+
+@settings(max_examples=20)
+@given(st.integers(2, 3), st.integers(8, 14), st.integers(0, 2**31))
+def test_with_cuts_small_files_are_proved_and_the_proof_is_right(k, n, seed):
+    values = np.random.default_rng(seed).normal(size=(n, 2))
+    found = prove(values, k, mdav(values, k), seconds=None)
+    best = KPartition(best_by_subsets(values, np.ones(n), k, mdav(values, k).labels.copy()))
+    assert found.facts["proved"] and found.sse(values) == pytest.approx(best.sse(values), rel=1e-9)
+
+
+def test_cuts_close_most_of_the_gap():
+    """On 60 records the relaxation alone stays below the optimum; its bound with cuts comes nearer."""
+    values = np.random.default_rng(1).normal(size=(60, 5))
+    search = _Bound(values, 3, refine(values, 3, mdav(values, 3)), None)
+    control = Control()
+    search.generate(control, np.inf)
+    alone = search.bound
+    search.tighten(control, np.inf)
+    cut = search.bound
+    search.close(control, np.inf)
+    assert search.optimal and search.rounds_of_cuts > 0
+    optimum = search.best.sse(values)
+    assert alone < cut <= optimum * (1 + 1e-9)
+    assert optimum - cut < 0.5 * (optimum - alone)
+
+
+def test_a_small_file_is_proved_and_a_stopped_run_says_nothing():
+    values = np.random.default_rng(4).normal(size=(40, 2))
+    start = refine(values, 3, mdav(values, 3))
+    done = prove(values, 3, start, seconds=None)
+    assert done.facts["proved"] and done.facts["gap"] == 0.0
+    assert done.sse(values) <= start.sse(values)
+    early = prove(values, 3, start, seconds=0.0)
+    assert early.facts["stopped"] and not early.facts["proved"]
+    assert 0 < early.facts["lower_bound"] <= done.sse(values)
+
+
+def test_too_many_records_are_refused():
+    with pytest.raises(UsageError, match="at most"):
+        prove(np.zeros((6003, 1)), 3, KPartition(np.arange(6003) // 3))
