@@ -1,4 +1,4 @@
-"""Adult: the published experiment's losses (spec/5), the bars of the search, and the peers' optimum."""
+"""Adult: the published experiment's losses (docs/conventions.md), the bars of the search, and the peers' optimum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MDAV's published information losses: standardised columns, Euclidean distance (spec/5)."""
+"""MDAV's published information losses: standardised columns, Euclidean distance (docs/conventions.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The eleven companies (Solanas and others; spec/5): the optimum at k = 3 is 14.8273, printed truncated as 14.82.
+"""The eleven companies (Solanas et al. 2006): the optimum at k = 3 is 14.8273, printed truncated as 14.82.
 
 Convention: the four columns standardised by the population's deviation.
 """

@@ -1,4 +1,4 @@
-"""How loss and risk are read: the sound way, or that of the GOMM thesis, quirks included (spec/2, spec/5)."""
+"""How loss and risk are read: the sound way, or that of the GOMM thesis, quirks included (docs/conventions.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All measures of loss and risk of a protected array, under a named convention (spec/2, spec/5).
+"""All measures of loss and risk of a protected array, under a named convention (docs/conventions.md).
 
 sound: standardised columns; intervals are parts of the deviation; ties share a link; linkage is averaged over the sets
 of columns that an intruder may hold. thesis: columns scaled to [0, 1]; intervals around the protected value; a tie is

@@ -1,4 +1,4 @@
-"""Interval disclosure: how often a protected value tells the original one to within a few percent (spec/2, spec/5).
+"""Interval disclosure: how often a protected value tells the original one to within a few percent (GOMM thesis).
 
 Three named forms, each averaged over p = 1, 2, ..., 10:
     deviation  abs(x - x') <= p % of the column's standard deviation (the sound default)

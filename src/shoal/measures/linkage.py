@@ -1,4 +1,4 @@
-"""Distance-based linkage: how often the nearest protected record is the record's own (spec/2).
+"""Distance-based linkage: how often the nearest protected record is the record's own (Pagliuca and Seri 1999).
 
 An intruder who holds some columns of the original links every record to the nearest protected one. Protected records
 are taken once each with their count and searched by a tree of boxes, so that it is exact for 100,000 records; beyond a

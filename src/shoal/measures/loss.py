@@ -1,7 +1,7 @@
 """Information loss: how far the protected values are from the original ones.
 
 100 * SSE / SST on standardised columns, 0 (nothing changed) to about 100 (every record replaced
-by the overall mean). SSE sums the squared changes, SST the squared distances to the mean (spec/1).
+by the overall mean). SSE sums the squared changes, SST the squared distances to the mean (docs/measures.md).
 """
 
 from __future__ import annotations

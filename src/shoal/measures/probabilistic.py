@@ -1,4 +1,4 @@
-"""Probabilistic linkage: Fellegi and Sunter's weights, estimated by EM over agreement patterns (spec/2).
+"""Probabilistic linkage: weights by Fellegi and Sunter 1969, estimated by EM over agreement patterns.
 
 Two values agree when they differ by at most 0.1 standard deviations of the original column. Every pair of an original
 and a protected record has one of 2^d patterns; only their counts are kept. EM (Winkler 1988) splits them into

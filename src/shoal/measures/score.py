@@ -1,8 +1,10 @@
-"""The full score of a protection: IL1 to IL5, their mean IL, and the score that weighs loss and risk (spec/2).
+"""The full score of a protection: IL1 to IL5, their mean IL, and the score that weighs loss and risk.
 
 IL1 is the change of the cells, IL2 that of the means, IL3 of the covariances, IL4 of the variances, IL5 of the
 correlations; all but IL5 are relative to the original figure. Where that is zero, no relative change exists: the entry
 is left out and counted in `left_out`. The score's parts are capped at 1, so that IL is a percentage.
+
+After Domingo-Ferrer and Torra 2001 and the GOMM thesis.
 """
 
 from __future__ import annotations

@@ -250,14 +250,14 @@ KNOWN: dict[str, Dataset] = {
         Dataset(
             "scattered",
             "uniform values without clusters",
-            "made by a seed, after Solanas et al. 2008",
+            "made by a seed, after Solanas 2008",
             generator=solanas.scattered,
             options={"rows": 1000, "columns": 2},
         ),
         Dataset(
             "clustered",
             "uniform values moved in clusters of three to five records",
-            "made by a seed, after Solanas et al. 2008",
+            "made by a seed, after Solanas 2008",
             generator=solanas.clustered,
             options={"rows": 1000, "columns": 2},
         ),

@@ -1,4 +1,4 @@
-"""How the operators of GOMM work, alone and together: chapter 4 of the thesis as a table and as plots (spec/2).
+"""How the operators of GOMM work, alone and together: chapter 4 of the thesis as a table and as plots.
 
 A study runs GOMM with all operators, and once with each operator alone (100 children a generation in all cases), for
 several seeds, and keeps the monitor's rows: one per run, operator and generation.

@@ -1,4 +1,4 @@
-"""The made sets of Solanas et al. 2008, section 5.3: records scattered evenly, and records in small clusters."""
+"""The made sets of Solanas 2008, section 5.3: records scattered evenly, and records in small clusters."""
 
 from __future__ import annotations
 

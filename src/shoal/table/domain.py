@@ -1,4 +1,4 @@
-"""Ordered domains of quasi-identifiers, and the way from values to codes (spec/3).
+"""Ordered domains of quasi-identifiers, and the way from values to codes (Dewri et al. 2009).
 
 Numbers are cut into intervals of a granularity, at given points, or taken as they are; nominal values
 stand in a given order, by alphabet, by frequency, along a taxonomy's leaves, or (auto) in no order:

@@ -1,4 +1,4 @@
-"""Scales that make columns comparable before distances are taken (spec/5).
+"""Scales that make columns comparable before distances are taken (docs/conventions.md).
 
 `standard` is the literature's benchmark: subtract the mean, divide by the population's
 standard deviation. `minmax` is the thesis's. A constant column becomes zeros.

@@ -1,7 +1,7 @@
 """A k-partition: which records form a group, and what that costs.
 
 SSE is the sum over groups and records of the squared distance to the group's centroid;
-information loss is 100 * SSE / SST (spec/1).
+information loss is 100 * SSE / SST (docs/measures.md).
 """
 
 from __future__ import annotations

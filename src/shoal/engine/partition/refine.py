@@ -1,4 +1,4 @@
-"""Local search from any partition to one that no single move improves (spec/5); never worse than its start.
+"""Local search from any partition to one that no single move improves; never worse than its start.
 
 Groups of 2k or more are split first. Then random moves of all kinds (relocate, swap, rotate, create, dissolve,
 merge and resplit) at temperature zero while a round of them pays, and sweeps of all relocations and swaps

@@ -1,4 +1,4 @@
-"""Bits and groups: a generalization of an ordered domain is a bit between each two neighbours (spec/3).
+"""Bits and groups: a generalization of an ordered domain is a bit between each two neighbours (Dewri et al. 2009).
 
 Bit i is 1 if value i and value i + 1 lie in different groups. All attributes' bits together are the
 chromosome. Groups are labels from 0 in the order of their first values.

@@ -1,4 +1,4 @@
-"""A generalization problem: distinct tuples with their counts, and what a grouping of the values costs (spec/3).
+"""A generalization problem: distinct tuples with their counts, and what grouping the values costs (Dewri et al. 2009).
 
 NWP is the mean over rows of the weighted widths of their values' groups, a suppressed row losing 1;
 NECD is (largest - smallest class) / (rows - 1); effective k is the smallest class. The achievement

@@ -1,7 +1,7 @@
 """Points of a search and their front: what a higher k would cost.
 
 A point is on the front if no other has a lower achievement at the same or a higher effective k. The
-answer is the allowed point of least achievement; ties go to the lower preference deviation (spec/3).
+answer is the allowed point of least achievement; ties go to the lower preference deviation (Dewri et al. 2009).
 """
 
 from __future__ import annotations

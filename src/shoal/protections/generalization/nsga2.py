@@ -1,4 +1,4 @@
-"""NSGA-II over the bits of all attributes, with a tournament that leads into the allowed region (spec/3).
+"""NSGA-II over the bits of all attributes, with a tournament that leads into the allowed region (Dewri et al. 2009).
 
 Two objectives: the achievement, and k minus the effective k (or, where rows may be suppressed or l or
 t is asked for, the rows beyond what is allowed).

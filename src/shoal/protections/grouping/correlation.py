@@ -1,4 +1,4 @@
-"""Groupings made by hand in the literature: correlated columns together, or apart, in groups of m (spec/2).
+"""Groupings made by hand in the literature: correlated columns together, or apart, in groups of m (GOMM thesis).
 
 Together loses little, since one column's neighbours are the other's; apart leaves the intruder little to combine.
 """

@@ -1,4 +1,4 @@
-"""What a grouping of columns costs: F = (IL + DR) / 2 with DR = (ID + DLD) / 2 (spec/2, spec/5).
+"""What a grouping of columns costs: F = (IL + DR) / 2 with DR = (ID + DLD) / 2 (GOMM thesis).
 
 Loss and interval disclosure are sums over the column groups, each of which depends on its own columns alone: they are
 kept per group for ever. Labels and tables of distances are kept per group within a memory cap, and made anew when they

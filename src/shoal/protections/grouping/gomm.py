@@ -1,4 +1,4 @@
-"""GOMM and D-GOMM: a grouping genetic algorithm over groupings of columns (spec/2).
+"""GOMM and D-GOMM: a grouping genetic algorithm over groupings of columns (GOMM thesis).
 
 population: P groupings at random, sorted by cost
 each generation: C crossovers (two children each), M mutations of each of five kinds, parents drawn at random;

@@ -1,4 +1,4 @@
-"""A grouping of columns in its one canonical form, so that equal groupings are equal values (spec/2).
+"""A grouping of columns in its one canonical form, so that equal groupings are equal values (GOMM thesis).
 
 A group is a whole number whose bits are its columns; a grouping is the tuple of its groups, ordered by
 their lowest columns. The object part and the group part of a grouping genetic algorithm's chromosome

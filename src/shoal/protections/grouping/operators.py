@@ -1,4 +1,4 @@
-"""The crossover and the five mutations of GOMM (spec/2, after Falkenauer's grouping genetic algorithm).
+"""The crossover and the five mutations of GOMM (GOMM thesis, after Falkenauer's grouping genetic algorithm).
 
 All work on groups of columns rather than on columns, so that what a good group has found is not torn apart.
 Whatever an operator gives is canonical; a child equal to its parent is a clone.

@@ -1,7 +1,7 @@
 """`shoal.group_attributes`: columns into groups, each group microaggregated by itself, a checked release out.
 
 Every record shares its values with at least k - 1 others within each group of columns. Over all columns together fewer
-may look alike: that number, the joint k, is measured and said, not promised (spec/2).
+may look alike: Shoal measures and prints that number, the joint k, and does not promise it.
 """
 
 from __future__ import annotations

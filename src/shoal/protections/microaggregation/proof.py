@@ -1,4 +1,4 @@
-"""How far from the optimum a partition can be: column generation with exact pricing (spec/5).
+"""How far from the optimum a partition can be: column generation with exact pricing (Aloise et al. 2014).
 
     duals of the set-partitioning relaxation over the columns so far, pulled towards the best duals known
     price: for each record, the least reduced cost per record of a group with it, by branch and bound

@@ -1,7 +1,7 @@
-"""Table 1 and the four experiments of the source paper on Adult, its figures beside ours (spec/3, spec/5).
+"""Table 1 and the four experiments of Dewri et al. 2009 on Adult, published values beside those of Shoal.
 
 NSGA-II with the paper's settings, nine attributes, names in alphabetical order, ages in 20 intervals of
-five years. The paper prints no table of losses; its reference figures are those of spec/5. Its five
+five years. The paper prints no table of losses; its reference figures are those of docs/conventions.md. Its five
 weight vectors are lost, so five of our own stand here, named by what they stress.
 """
 

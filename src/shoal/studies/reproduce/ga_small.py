@@ -1,4 +1,4 @@
-"""The genetic algorithm on small random sets (Solanas et al. 2008, Tables 4 to 6; 2006, Tables II to IV)."""
+"""The genetic algorithm on small random sets (Solanas 2008, Tables 4 to 6; 2006, Tables II to IV)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of the GOMM thesis, made again: Tables 2.1, 3.1, 5.1 to 5.4, A.1, A.2, Figure 5.1 (spec/5).
+"""The tables of the GOMM thesis, made again: Tables 2.1, 3.1, 5.1 to 5.4, A.1, A.2, Figure 5.1 (docs/conventions.md).
 
 All under the convention 'thesis': columns scaled to [0, 1], MDAV by L1 distances with a last group that may be smaller
 than k, intervals around the protected value, strict linkage. Printed figures are truncated, not rounded.

@@ -1,4 +1,4 @@
-"""The two-step hybrid against MDAV (Solanas et al. 2008, Table 7)."""
+"""The two-step hybrid against MDAV (Solanas 2008, Table 7)."""
 
 from __future__ import annotations
 

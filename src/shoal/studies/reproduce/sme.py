@@ -1,4 +1,4 @@
-"""Exhaustive search, MDAV and the genetic algorithm on eleven companies (Solanas et al. 2008, Tables 1, 3)."""
+"""Exhaustive search, MDAV and the genetic algorithm on eleven companies (Solanas 2008, Tables 1, 3)."""
 
 from __future__ import annotations
 

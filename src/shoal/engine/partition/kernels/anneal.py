@@ -1,4 +1,4 @@
-"""Simulated annealing of a k-partition over neighbour lists (Kirkpatrick, Gelatt and Vecchi 1983; spec/5).
+"""Simulated annealing of a k-partition over neighbour lists (Kirkpatrick, Gelatt and Vecchi 1983).
 
     repeat: a random record i of those whose turn it is; a random near record j, of another group b
         relocate i to b | swap i with a member of b | i to b, a member of b to a third group, one of that to i's

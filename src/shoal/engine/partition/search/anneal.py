@@ -1,4 +1,4 @@
-"""Simulated annealing from MDAV's groups: several chains, the best of them (Kirkpatrick et al. 1983; spec/5).
+"""Simulated annealing from MDAV's groups: several chains, the best of them (Kirkpatrick et al. 1983).
 
 start: MDAV;  chains: 1 (quick), 2 (standard), 4 (thorough), together the effort's proposals
 each: cool from 0.18 to 0.05 of the local scale, then local search;  the chain with the least loss wins

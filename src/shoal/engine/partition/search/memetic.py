@@ -1,5 +1,5 @@
 """Memetic search: annealed partitions whose groups are recombined, again and again, by set partitioning: the
-modern answer to what Solanas et al. left open (spec/1, spec/5).
+modern answer to what Solanas 2008 left open.
 
     parents: annealing chains from MDAV with their own random numbers
     pool: the groups of all local optima that the chains passed while they were cold; each optimum is crossed with the

@@ -1,4 +1,4 @@
-"""The canonical genetic algorithm for microaggregation (Solanas et al. 2006, 2008; spec/1), many generations a call.
+"""The canonical genetic algorithm for microaggregation (Solanas et al. 2006, Solanas 2008), many generations a call.
 
 A chromosome has one gene a record, its group, of an alphabet of floor(n/k) symbols. All of a run's state
 is in arrays, so a run can be cut anywhere and goes on exactly where it was.

@@ -1,4 +1,4 @@
-"""The true optimum of a small file: exhaustive search, for tests, for teaching and for tiny tables (spec/1).
+"""The true optimum of a small file: exhaustive search, for tests, for teaching and for tiny tables (Solanas 2008).
 
 Up to 20 records by dynamic programming over subsets, which looks at every set of records once instead of
 at every partition. Beyond, a good partition is proved optimal by column generation (`bounds`) where that

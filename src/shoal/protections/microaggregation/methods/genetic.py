@@ -1,4 +1,4 @@
-"""The canonical genetic algorithm for microaggregation, as published (Solanas et al. 2006 and 2008; spec/1).
+"""The canonical genetic algorithm for microaggregation, as published (Solanas et al. 2006, Solanas 2008).
 
 It finds the optimum of a dozen records nearly always, beats MDAV up to some fifty and fails beyond a hundred:
 `hybrid` splits larger files for it. What the papers left open (two-point and uniform crossover, inversion,

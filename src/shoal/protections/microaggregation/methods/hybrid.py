@@ -1,6 +1,6 @@
 """The two-step hybrid: a fixed-size heuristic splits the file, the genetic algorithm works on each piece.
 
-From Solanas et al. 2008, section 4, and, for the direct split, 2006, section V (spec/1).
+From Solanas 2008, section 4, and, for the direct split, Solanas et al. 2006, section V.
 """
 
 from __future__ import annotations

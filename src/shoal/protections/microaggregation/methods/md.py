@@ -1,4 +1,4 @@
-"""MD, maximum distance (Domingo-Ferrer and Mateo-Sanz 2002, the multivariate fixed-size method; spec/1).
+"""MD, maximum distance (Domingo-Ferrer and Mateo-Sanz 2002, the multivariate fixed-size method).
 
 Groups form around the two most distant records. As published it takes O(n^3); here the pairs are
 found by bounds that only fall (protections/microaggregation/kernels/md.py), with the same groups.

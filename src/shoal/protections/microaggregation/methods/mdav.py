@@ -1,8 +1,8 @@
-"""MDAV: groups of k around the records farthest from the centroid (Domingo-Ferrer and Torra 2005; spec/1).
+"""MDAV: groups of k around the records farthest from the centroid (Domingo-Ferrer and Torra 2005).
 
 Two exact engines give identical labels: `brute` sweeps over all records that are left, `tree` passes over boxes
 of records that cannot matter. Distances are summed from the first column to the last in both, and ties go to the
-lowest row. `solanas` is Algorithm 1 of Solanas et al.; `thesis` reproduces the GOMM thesis (spec/5).
+lowest row. `solanas` is Algorithm 1 of Solanas 2008; `thesis` reproduces the GOMM thesis (docs/conventions.md).
 """
 
 from __future__ import annotations

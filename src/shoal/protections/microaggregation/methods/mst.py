@@ -1,4 +1,4 @@
-"""MSTP, minimum spanning tree partitioning (Laszlo and Mukherjee 2005; spec/1).
+"""MSTP, minimum spanning tree partitioning (Laszlo and Mukherjee 2005).
 
 The tree's longest edges are cut first, so groups follow clusters that lie far apart; elsewhere the
 published method leaves oversized groups. As a second step its authors apply a fixed-size method

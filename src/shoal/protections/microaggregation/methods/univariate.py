@@ -1,4 +1,4 @@
-"""The optimum of a single column (Hansen and Mukherjee 2003; spec/1).
+"""The optimum of a single column (Hansen and Mukherjee 2003).
 
 In an optimal partition of one column without weights, each group is an interval of the sorted
 values, so the best cut of the sorted sequence is the optimum. With weights and a minimum count

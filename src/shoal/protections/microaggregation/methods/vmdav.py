@@ -1,4 +1,4 @@
-"""V-MDAV, variable-size maximum distance to average vector (Solanas and Martinez-Balleste 2006; spec/1).
+"""V-MDAV, variable-size maximum distance to average vector (Solanas and Martinez-Balleste 2006).
 
 Like MDAV from the outside in, but a group may grow to 2k-1 records where the data are clustered.
 How eagerly it grows is gamma: about 0.2 suits scattered data and about 1.1 clustered data, says the
