@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import cores
 from shoal.errors import InputError, unknown
 from shoal.gate.row_order import side_by_side
 from shoal.measures.anonymity import classes
@@ -55,7 +55,7 @@ def assess(
     if numeric:
         numbers, changed = (table.numbers(numeric, allow_constant=True) for table in (before, after))
         measured = measure_all(
-            numbers, changed, convention, weights=before.weights(), threads=threads or os.cpu_count() or 1, seed=seed
+            numbers, changed, convention, weights=before.weights(), threads=threads or cores(), seed=seed
         )
         full = _full_figures(measured)
     labels = [name for name in columns if name not in numeric]

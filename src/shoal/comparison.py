@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
-from numpy.typing import NDArray
 
+from shoal.arrays import Floats, cores
 from shoal.candidates import Candidate, LeftOut, candidates
 from shoal.engine.nsga2 import ranked
 from shoal.engine.progress import Progress, silent
@@ -26,15 +26,13 @@ from shoal.measures.full import measure_all
 from shoal.protections.generalization.protect import generalize
 from shoal.protections.grouping.protect import group_attributes
 from shoal.protections.microaggregation.effort import EFFORTS
-from shoal.protections.microaggregation.protect import cores, microaggregate
+from shoal.protections.microaggregation.protect import microaggregate
 from shoal.protections.values import warn_of_codes, warn_of_identifiers
 from shoal.release import Release
 from shoal.sources.files import check_place
 from shoal.sources.reading import as_table
 from shoal.studies.reproduce.result import Result
 from shoal.table.table import Table
-
-Floats = NDArray[np.float64]
 
 FUNCTIONS: dict[str, Callable[..., Release]] = {
     "microaggregate": microaggregate,

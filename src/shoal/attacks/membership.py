@@ -17,11 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from shoal.arrays import Bools, Floats, Ints
 
 BINS = 32  # values of a column that are kept apart; of more, ranges of equally many records
 FOLDS = 5
@@ -52,7 +49,7 @@ class RegionAttack:
 
 
 def attack_regions(
-    columns: Sequence[Ints], released: Ints, original: Ints, member: Flags, outlying: Ints, *, regions: int
+    columns: Sequence[Ints], released: Ints, original: Ints, member: Bools, outlying: Ints, *, regions: int
 ) -> RegionAttack:
     """Guess each member's original region from `columns` (codes from 0; numbers in their order)."""
     values = [_binned(column) for column in columns]

@@ -13,13 +13,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from shoal.arrays import Bools, Floats, Ints
 from shoal.gate.asked import Asked
 from shoal.gate.cells import (
     TEXT,
-    Bools,
     Classes,
-    Floats,
-    Ints,
     classes,
     codes,
     comparable,

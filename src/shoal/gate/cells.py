@@ -15,9 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from shoal.arrays import Bools, Floats, Ints
 
 TEXT = (pl.String, pl.Categorical, pl.Enum)
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from shoal.arrays import Floats, Ints
 from shoal.gate.case import UNALIGNED, UNALIGNED_TODO, Case
-from shoal.gate.cells import Floats, Ints, codes, is_number, numbers
+from shoal.gate.cells import codes, is_number, numbers
 from shoal.gate.findings import Finding, percent
 from shoal.gate.inside import few_valued_averaged, nearly_unique, spread
 from shoal.gate.undone import given_away

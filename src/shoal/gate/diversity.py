@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from shoal.arrays import Floats, Ints
 from shoal.gate.asked import Diversity
-from shoal.gate.cells import Classes, Floats, Ints, codes
+from shoal.gate.cells import Classes, codes
 
 
 class Pairs(NamedTuple):

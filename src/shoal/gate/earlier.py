@@ -16,12 +16,10 @@ import numpy as np
 import polars as pl
 from scipy.special import gammaln
 
+from shoal.arrays import Bools, Floats, Ints
 from shoal.errors import UsageError
 from shoal.gate.cells import (
     TEXT,
-    Bools,
-    Floats,
-    Ints,
     classes,
     codes,
     comparable,

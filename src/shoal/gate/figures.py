@@ -21,7 +21,8 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from shoal.gate.cells import Bools, Classes, Floats, Ints, codes, comparable, differing, is_number, numbers
+from shoal.arrays import Bools, Floats, Ints
+from shoal.gate.cells import Classes, codes, comparable, differing, is_number, numbers
 
 if TYPE_CHECKING:
     from shoal.gate.case import Case

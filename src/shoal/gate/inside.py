@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.gate.cells import Bools, Classes, Floats, Ints, codes, is_number, numbers
+from shoal.arrays import Bools, Floats, Ints
+from shoal.gate.cells import Classes, codes, is_number, numbers
 
 NARROW = 0.05  # a class is narrow where its range is below this part of the column's scale
 KEY_SHARE = 0.9  # a column with a larger share of distinct values is a key

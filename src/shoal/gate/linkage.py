@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from shoal.arrays import Floats, Ints
 from shoal.gate.case import UNALIGNED, UNALIGNED_TODO, Case
-from shoal.gate.cells import Floats, Ints
 from shoal.gate.figures import ALL, SAMPLE, Figure, own_among_nearest
 from shoal.gate.findings import Finding, percent
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Bools, Floats
 from shoal.gate.case import UNALIGNED, UNALIGNED_TODO, Case
-from shoal.gate.cells import Bools, Classes, Floats, numbers
+from shoal.gate.cells import Classes, numbers
 from shoal.gate.findings import Finding, percent
 
 UNCHANGED = 0.05  # share of numbers that may equal their group's mean by chance

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from shoal.gate.cells import TEXT, Bools, Floats, Ints, codes, differing, is_number, numbers
+from shoal.arrays import Bools, Floats, Ints
+from shoal.gate.cells import TEXT, codes, differing, is_number, numbers
 
 if TYPE_CHECKING:
     from shoal.gate.case import Case

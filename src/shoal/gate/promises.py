@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from shoal.arrays import Bools
 from shoal.gate.case import Case
 from shoal.gate.cells import (
     TEXT,
-    Bools,
     agreeing,
     codes,
     comparable,

@@ -13,13 +13,12 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
+from shoal.arrays import Bools, Floats
 from shoal.gate.asked import TargetGroup
 from shoal.gate.case import Case
 from shoal.gate.cells import is_number, numbers, text_of
 from shoal.gate.findings import Finding, counted
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 Signs = NDArray[np.int8]
 
 NAME = "swapped-signal"

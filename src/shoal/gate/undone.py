@@ -19,7 +19,8 @@ import numpy as np
 import polars as pl
 from scipy.special import bdtrc
 
-from shoal.gate.cells import TEXT, Bools, Floats, Ints, codes, comparable, is_number, numbers
+from shoal.arrays import Bools, Floats, Ints
+from shoal.gate.cells import TEXT, codes, comparable, is_number, numbers
 
 SAMPLE = 20_000  # beyond so many records a sample is predicted
 WITHIN = 0.01  # a predicted number reveals the original within this part of it

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from shoal.arrays import Ints
 
 
 def classes(columns: Sequence[NDArray[Any]]) -> Ints:

@@ -9,16 +9,11 @@ the range between their ranks (ordered).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Codes, Floats, Ints
 from shoal.errors import UsageError, check_choice
-
-Codes = NDArray[np.integer[Any]]
-Counts = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 def distinct_l(classes: Codes, values: Codes) -> int:
@@ -36,7 +31,7 @@ def recursive_l(classes: Codes, values: Codes, c: float) -> int:
     return int(diversity_of(classes, values, "recursive", c).min())
 
 
-def t_closeness(classes: Codes, values: Codes, distance: str = "equal", reference: Counts | None = None) -> float:
+def t_closeness(classes: Codes, values: Codes, distance: str = "equal", reference: Ints | None = None) -> float:
     """The largest distance of a class from the whole table, or from `reference` (counts of all values)."""
     return float(distances(classes, values, distance, reference).max())
 
@@ -58,7 +53,7 @@ def diversity_of(classes: Codes, values: Codes, kind: str, c: float = 1.0) -> Fl
     return np.asarray((ordered[:, :1] < c * tails).sum(axis=1), dtype=np.float64)
 
 
-def distances(classes: Codes, values: Codes, distance: str = "equal", reference: Counts | None = None) -> Floats:
+def distances(classes: Codes, values: Codes, distance: str = "equal", reference: Ints | None = None) -> Floats:
     """The earth mover's distance of each class from the whole table, or from `reference`."""
     check_choice("distance", distance, ("equal", "ordered"))
     counts = class_counts(classes, values, None if reference is None else reference.size)
@@ -83,7 +78,7 @@ def broken_classes(
     return short
 
 
-def class_counts(classes: Codes, values: Codes, width: int | None = None) -> Counts:
+def class_counts(classes: Codes, values: Codes, width: int | None = None) -> Ints:
     """Classes by confidential values: how many records."""
     label = np.unique(classes, return_inverse=True)[1].reshape(-1)
     width = int(values.max()) + 1 if width is None else width

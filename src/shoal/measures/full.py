@@ -10,16 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.arrays import Floats
 from shoal.errors import check_choice
 from shoal.measures.convention import CONVENTIONS
 from shoal.measures.interval import interval_disclosure
 from shoal.measures.linkage import Linkage, distance_linkage, first_columns
 from shoal.measures.probabilistic import MOST_COLUMNS, probabilistic_linkage
 from shoal.measures.score import LossParts, disclosure_risk, loss_parts, score
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

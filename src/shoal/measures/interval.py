@@ -11,11 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.arrays import Floats
 from shoal.errors import check_choice
-
-Floats = NDArray[np.float64]
 
 PERCENTS = tuple(range(1, 11))
 

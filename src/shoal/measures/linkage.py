@@ -12,13 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Ints
 from shoal.measures.anonymity import classes
 from shoal.measures.kernels.linkage import grow_boxes, nearest_ties
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 SAMPLED_ABOVE = 200_000
 SAMPLE = 20_000

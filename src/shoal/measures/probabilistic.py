@@ -18,15 +18,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Ints
 from shoal.errors import UsageError
 from shoal.measures.anonymity import classes
 from shoal.measures.kernels.agreement import count_patterns, heaviest_ties
 from shoal.measures.linkage import Linkage, as_linkage, sampled_records, tie_credits
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MOST_COLUMNS = 20
 PAIRS = 1e9  # pairs of a record and a distinct protected record that are counted in full; beyond, records are sampled

@@ -8,17 +8,14 @@ code is a missing label. A record counts where the number is present before and 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Bools, Codes, Floats, Ints
 from shoal.measures.columns import moments
 
-Bools = NDArray[np.bool_]
-Codes = NDArray[np.integer[Any]]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 NumericColumns = Mapping[str, tuple[Floats, Floats]]  # before, after
 LabelColumns = Mapping[str, tuple[Codes, Codes, Sequence[str]]]  # codes before, codes after, the name of each code
 

@@ -11,10 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from shoal.arrays import Floats, Ints
 
 AT_LEAST = 10  # records behind anything that an external page shows, or k if that is more
 PROTECTION = 0.10

@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.arrays import Ints
 from shoal.errors import ShoalError
 from shoal.table.kinds import kind_of, labels_of
 from shoal.table.table import Table
-
-Ints = NDArray[np.int64]
 
 NUMBER, DATE, ORDINAL, NOMINAL, CATEGORY = "number", "date", "ordinal", "nominal", "category"
 

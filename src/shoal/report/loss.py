@@ -12,8 +12,8 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.arrays import Floats
 from shoal.measures.columns import correlations, detail_lost, moments, quantiles
 from shoal.measures.loss import information_loss
 from shoal.report import charts
@@ -33,7 +33,6 @@ from shoal.table.columns import coded
 from shoal.table.kinds import days
 from shoal.table.table import Table
 
-Floats = NDArray[np.float64]
 Facts = Mapping[str, Any]
 
 SHARES = {"5 %": 0.05, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "95 %": 0.95}

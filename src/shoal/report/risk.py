@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Ints
 from shoal.measures.anonymity import classes
 from shoal.measures.interval import interval_disclosure
 from shoal.report import charts
@@ -21,8 +22,6 @@ from shoal.report.page import Block, Charts, Grid, Told
 from shoal.table.columns import coded
 from shoal.table.labels import SUPPRESSED
 from shoal.table.table import Table
-
-Ints = NDArray[np.int64]
 
 
 def risk(

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from shoal.arrays import Floats
 from shoal.errors import InputError, UsageError, unknown
 from shoal.sources.files import write_file
 from shoal.sources.reading import read
@@ -24,7 +24,6 @@ from shoal.studies.microfile import military_microfile
 from shoal.table.roles import Roles
 from shoal.table.table import Table
 
-Floats = NDArray[np.float64]
 Generator = Callable[..., pl.DataFrame]
 
 

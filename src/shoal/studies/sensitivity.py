@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import os
 import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
@@ -20,7 +19,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.engine.partition.inputs import Floats, as_rows
+from shoal.arrays import Floats, cores
+from shoal.engine.partition.inputs import as_rows
 from shoal.engine.progress import Progress, silent
 from shoal.errors import InputError, UsageError, check_k, unknown
 from shoal.protections.microaggregation.methods.genetic import genetic
@@ -139,7 +139,7 @@ def run_grid(
         return {**setting, "sse": found.sse(values), **found.facts}
 
     with open(folder / CHECKPOINT, "a", encoding="utf-8") as checkpoint:
-        for result in _in_threads(one, left, threads or os.cpu_count() or 1):
+        for result in _in_threads(one, left, threads or cores()):
             if "stopped" in result:
                 raise KeyboardInterrupt
             done[result["run"]] = result

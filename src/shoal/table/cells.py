@@ -12,12 +12,9 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.arrays import Bools, Floats
 from shoal.table.frames import kind
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 # Texts that stand for a missing value among the numbers of a text file.
 MARKERS = ("na", "n/a", "nan", "null", ".", "?")

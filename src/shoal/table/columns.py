@@ -15,11 +15,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from shoal.arrays import Indices
 from shoal.errors import InputError
 from shoal.table.moments import is_beyond_python, moment_texts
 from shoal.table.table import Table
-
-Ints = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +26,7 @@ class Coded:
     """Distinct values (None, if any is missing, is the last), each row's code, and how often each value occurs."""
 
     values: list[Any]
-    codes: Ints
+    codes: Indices
     counts: NDArray[np.int64]
     numeric: bool
     dated: bool = False

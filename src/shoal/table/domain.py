@@ -18,13 +18,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Ints
 from shoal.errors import InputError, UsageError, check_choice
 from shoal.table.taxonomy import Taxonomy
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 ORDERS = ("auto", "alphabetical", "frequency", "taxonomy")
 MOST_EXACT = 400  # distinct numbers that are taken one by one

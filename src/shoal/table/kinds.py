@@ -12,17 +12,13 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Indices, Ints
 from shoal.errors import InputError, UsageError
 from shoal.table.cells import cells
 from shoal.table.columns import coded
 from shoal.table.frames import wrap
 from shoal.table.table import Table
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
 
 CODES = "codes"  # an order that says: as the codes rise
 DAY = 86_400 * 10**6  # microseconds
@@ -32,12 +28,12 @@ DAY = 86_400 * 10**6  # microseconds
 class Labels:
     """A column of labels: each record's code, each code's text (None: missing) and one row of the table that has it.
 
-    Codes of ordinal columns are ranks; a rank that no record has is in row -1.
+    Indices of ordinal columns are ranks; a rank that no record has is in row -1.
     """
 
     name: str
     kind: str
-    codes: Codes
+    codes: Indices
     texts: tuple[str | None, ...]
     rows: Ints
 
@@ -165,7 +161,7 @@ def _distinct(table: Table, name: str) -> Labels:
     return Labels(name, "nominal", codes, tuple(texts), _rows_of(codes, len(texts)))
 
 
-def _distinct_numbers(series: nw.Series[Any]) -> tuple[Codes, list[str | None]]:
+def _distinct_numbers(series: nw.Series[Any]) -> tuple[Indices, list[str | None]]:
     absent = series.is_null().to_numpy().astype(bool)
     numbers = (series.fill_null(0) if absent.any() else series).to_numpy()
     if numbers.dtype.kind not in "iu":
@@ -177,7 +173,7 @@ def _distinct_numbers(series: nw.Series[Any]) -> tuple[Codes, list[str | None]]:
     return codes, [*map(_text, distinct.tolist()), *([None] if absent.any() else [])]
 
 
-def _rows_of(codes: Codes, count: int) -> Ints:
+def _rows_of(codes: Indices, count: int) -> Ints:
     """The first row that has each code, -1 where none has it."""
     rows = np.full(count, -1, dtype=np.int64)
     rows[codes[::-1]] = np.arange(codes.size - 1, -1, -1)  # the last assignment, hence the first row, stays

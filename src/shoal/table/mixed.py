@@ -16,13 +16,12 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Floats
 from shoal.errors import InputError, ShoalWarning, UsageError, check_choice
 from shoal.table.frames import wrap
 from shoal.table.kinds import Labels, days, kind_of, labels_of
 from shoal.table.scaling import SCALINGS, scale
 from shoal.table.table import MISSING, Table
-
-Floats = NDArray[np.float64]
 
 MOST_VALUES = 1_000  # of a nominal column: each is a dimension of the search
 COSTLY_VALUES = 100  # from which on the run says what they cost

@@ -7,11 +7,9 @@ standard deviation. `minmax` is the thesis's. A constant column becomes zeros.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.arrays import Floats
 from shoal.errors import check_choice
-
-Floats = NDArray[np.float64]
 
 SCALINGS = ("standard", "minmax", "none")
 

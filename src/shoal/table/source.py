@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-Bools = NDArray[np.bool_]
+from shoal.arrays import Bools
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,9 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Bools, Floats
 from shoal.errors import InputError, ShoalWarning, UsageError, check_choice, unknown
-from shoal.table.cells import Bools, Cells, Floats, cells
+from shoal.table.cells import Cells, cells
 from shoal.table.frames import kind, replaced, same, wrap
 from shoal.table.roles import Roles, names
 from shoal.table.source import FileSource

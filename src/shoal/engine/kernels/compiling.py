@@ -24,6 +24,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from shoal.arrays import cores
+
 F = TypeVar("F", bound=Callable[..., Any])
 Signature = str | Callable[..., Any]
 
@@ -196,8 +198,8 @@ def compile_ahead(*kernels: Any) -> None:
     """
     wanted = [item if isinstance(item, tuple) else (item,) for item in kernels]
     missing = [(kernel, first) for kernel, *first in wanted if not kernel.mark(*first).exists()]
-    cores = len(os.sched_getaffinity(0))
-    if len(missing) < 2 or cores < 2:
+    processes = cores()
+    if len(missing) < 2 or processes < 2:
         return
     _account.announce(missing[0][0].py_func.__name__)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -209,8 +211,8 @@ def compile_ahead(*kernels: Any) -> None:
         given = pickle.dumps([(kernel.name, first) for kernel, first in share])
         subprocess.run([sys.executable, "-c", call], input=given, env=environment, capture_output=True)
 
-    with ThreadPoolExecutor(cores) as pool:
-        list(pool.map(run, balanced(missing, cores)))
+    with ThreadPoolExecutor(processes) as pool:
+        list(pool.map(run, balanced(missing, processes)))
 
 
 def balanced(kernels: Sequence[tuple[Any, Any]], parts: int) -> list[list[tuple[Any, Any]]]:

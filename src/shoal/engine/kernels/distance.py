@@ -7,14 +7,9 @@ computed: ties are the same in every engine. Euclidean distances are kept square
 from __future__ import annotations
 
 import math
-from typing import Any, TypeAlias
 
+from shoal.arrays import Floats
 from shoal.engine.kernels.compiling import fused, inner
-
-# Arrays by what is in them; Any, because a type checker cannot follow what a compiled element is.
-Floats: TypeAlias = Any
-Ints: TypeAlias = Any
-Bools: TypeAlias = Any
 
 EUCLIDEAN = 0
 L1 = 1

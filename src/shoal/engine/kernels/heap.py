@@ -6,8 +6,8 @@ told apart by the row: the lower row is the nearer.
 
 from __future__ import annotations
 
+from shoal.arrays import Floats, Ints
 from shoal.engine.kernels.compiling import inner
-from shoal.engine.kernels.distance import Floats, Ints
 
 
 @inner

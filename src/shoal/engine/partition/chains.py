@@ -14,15 +14,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Indices
 from shoal.engine.control import Control
 from shoal.engine.partition.kernels.anneal import anneal as anneal_kernel
 from shoal.engine.partition.kernels.groups import Groups, renew
 from shoal.engine.partition.refine import FROZEN, descend
 from shoal.engine.partition.space import Space, turns, turns_of
 from shoal.engine.partition.windows import windows_of
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int32]
 
 STEP = threading.Lock()  # a chain steps and a checkpoint is taken one at a time
 # In units of each record's own scale; above HOT everything moves, below COLD local search does as well.

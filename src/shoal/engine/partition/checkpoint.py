@@ -22,13 +22,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Indices
 from shoal.atomic import atomically
 from shoal.engine.partition.chains import COLD, HOT, STEP, Chain
 from shoal.engine.partition.recombine import Recombination
 from shoal.errors import InputError, UsageError, WriteError
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int32]
 State = tuple[list[Chain], int, list[Indices], list[Recombination]]
 
 SPARED = 5  # times what a write took: so long there is no other for the sake of a recombination

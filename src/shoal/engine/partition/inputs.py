@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.arrays import Floats
 from shoal.errors import InputError
-
-Floats = NDArray[np.float64]
 
 LARGEST = 1e150  # squares of larger values overflow
 

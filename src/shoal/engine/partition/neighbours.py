@@ -11,14 +11,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Indices
 from shoal.engine.kernels.prefetch import filled
 from shoal.engine.partition.kernels.neighbours import all_pairs, neighbours_of_neighbours, within_leaves
 from shoal.engine.partition.kernels.trees import cut
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int32]
 
 EXACT_UP_TO = 6000
 TREES = 6

@@ -19,14 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Indices, Ints
 from shoal.engine.partition.set_partition import Basis, Master, Pool, reduced_costs
 from shoal.engine.partition.subset_row_cuts import incidence, violated
 from shoal.protections.microaggregation.kernels.pricing import Found
 from shoal.protections.microaggregation.kernels.variants import variants
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Indices = NDArray[np.int32]
 
 FIRST = 1.1  # the first programme's columns against those without a reduced cost
 A_GROUP, AT_LAST = 20, 10  # variants of a group that join the pool at once; of which too in the end

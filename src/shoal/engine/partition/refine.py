@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Floats
 from shoal.engine.control import Control
 from shoal.engine.partition.kernels.anneal import anneal as anneal_kernel
 from shoal.engine.partition.kernels.groups import Groups, start
@@ -23,8 +24,6 @@ from shoal.engine.partition.space import Space, check_start, random_word, survey
 from shoal.engine.partition.windows import at_once, in_windows
 from shoal.engine.progress import Progress
 from shoal.errors import check_k
-
-Floats = NDArray[np.float64]
 
 ROUNDS = 30  # proposals a record between two looks at the gain
 MOST_PASSES = 200  # a gain within rounding could be made for ever

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, hstack
 
+from shoal.arrays import Floats, Ints
 from shoal.engine.partition.subset_row_cuts import Cut, incidence, limits, touched
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Basis = tuple[list[int], list[int]]  # the states of columns and rows, as HiGHS numbers them
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Indices
 from shoal.engine.kernels.compiling import compile_ahead
 from shoal.engine.partition.inputs import as_rows, as_weights
 from shoal.engine.partition.kernels.anneal import anneal
@@ -18,9 +19,6 @@ from shoal.engine.partition.neighbours import neighbour_kernels, neighbour_lists
 from shoal.engine.partition.partition import KPartition
 from shoal.errors import UsageError
 from shoal.protections.microaggregation.methods.mdav import engine_kernel, mdav
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int32]
 
 TILT = 0.35  # the power of its scale that a record's turns grow with
 TURNS = 8  # of a record on average

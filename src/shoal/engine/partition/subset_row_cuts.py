@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-Floats = NDArray[np.float64]
+from shoal.arrays import Floats
+
 Cut = tuple[int, ...]  # three or five records
 
 WHOLE = 1e-6  # nearer to 0 or 1 than this, a group is left out or taken whole

@@ -15,13 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Indices
 from shoal.engine.control import Control
 from shoal.engine.partition.kernels.groups import Groups, claim, padded
 from shoal.engine.partition.neighbours import leaves, runs
 from shoal.engine.partition.space import Space
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int32]
 
 WINDOW = 8192  # records
 LEAF = 64  # records of the tree's leaves, which set the order

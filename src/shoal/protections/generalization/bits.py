@@ -11,8 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Ints
+
 Bits = NDArray[np.uint8]
-Ints = NDArray[np.int64]
 
 
 def labels_of_bits(bits: Bits, sizes: Sequence[int]) -> Ints:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Ints
 from shoal.engine.progress import Progress, silent
 from shoal.engine.stopping import stoppable
 from shoal.errors import UsageError
@@ -22,8 +23,6 @@ from shoal.protections.generalization.bits import Bits, labels_of_bits
 from shoal.protections.generalization.evaluate import Problem, without_empty
 from shoal.protections.generalization.front import Front, front_of, points_of
 from shoal.protections.generalization.search import search
-
-Ints = NDArray[np.int64]
 
 
 def exact(problem: Problem, *, seed: int = 0, limit: int = 300_000, progress: Progress = silent) -> Front:

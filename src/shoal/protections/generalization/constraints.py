@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Ints
 from shoal.errors import UsageError, check_choice
 
-Ints = NDArray[np.int64]
 KINDS = ("distinct", "entropy", "recursive")
 DISTANCES = ("equal", "ordered")
 NO_T = 2.0  # distances are at most 1

@@ -17,12 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Ints
 from shoal.errors import UsageError
 from shoal.protections.generalization.constraints import Rules, rules_of
 from shoal.protections.generalization.kernels.classes import count_keys, evaluate_labels
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 EPSILON = 1e-6
 BLOCK = 512  # packed codes a lookup table may have

@@ -11,14 +11,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.arrays import Ints
 from shoal.engine.nsga2 import ranked
 from shoal.errors import UsageError
 from shoal.protections.generalization.bits import canonical
 from shoal.protections.generalization.evaluate import Problem
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,17 +18,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Ints
 from shoal.engine.nsga2 import Ranked, ranked, survivors
 from shoal.engine.progress import Progress, silent
 from shoal.engine.stopping import stoppable
 from shoal.protections.generalization.bits import Bits, labels_of_bits
 from shoal.protections.generalization.evaluate import Problem
 from shoal.protections.generalization.front import Front, Point, front_of, points_of
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.arrays import Ints
 from shoal.engine.progress import Progress, silent
 from shoal.engine.stopping import stoppable
 from shoal.errors import UsageError
@@ -23,9 +23,6 @@ from shoal.protections.generalization.evaluate import Problem, without_empty
 from shoal.protections.generalization.front import Front, Point, front_of, points_of
 from shoal.protections.generalization.kernels.generalization import anneal
 from shoal.protections.generalization.nsga2 import Settings, nsga2
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 HOT, WARM, COLD = 0.012, 0.004, 0.0005  # temperatures, as a share of all detail
 LADDER = (1.5, 2, 3, 5, 10, 20, 50)  # the higher k whose cost the front shows, as multiples of k

@@ -14,17 +14,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.arrays import Bools, Ints
 from shoal.errors import ShoalWarning, UsageError
 from shoal.measures.anonymity import classes
 from shoal.measures.diversity import broken_classes
 from shoal.protections.generalization.evaluate import Problem, value_losses
 from shoal.protections.generalization.front import Front, Point
 from shoal.table.columns import Coded
-
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
 
 
 def limited(problem: Problem, suppress: float) -> Problem:

@@ -6,12 +6,10 @@ Together loses little, since one column's neighbours are the other's; apart leav
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.arrays import Floats
 from shoal.errors import UsageError
 from shoal.protections.grouping.grouping import Grouping, canonical, group_of
-
-Floats = NDArray[np.float64]
 
 
 def by_correlation(values: Floats, size: int, *, together: bool) -> Grouping:

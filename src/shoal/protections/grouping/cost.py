@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Indices, Ints
 from shoal.engine.kernels.distance import EUCLIDEAN, L1
 from shoal.errors import check_choice, check_k
 from shoal.measures.convention import CONVENTIONS
@@ -33,10 +34,7 @@ from shoal.protections.grouping.kernels.grouping import (
     group_labels,
 )
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Labels = NDArray[np.int32]
-Microaggregated = tuple[Ints, Labels, int]  # the columns of a group, the labels, and how many of them are distinct
+Microaggregated = tuple[Ints, Indices, int]  # the columns of a group, the labels, and how many of them are distinct
 
 SAMPLED_ABOVE = 2000
 SAMPLE = 1000
@@ -162,7 +160,7 @@ class GroupingCost:
             price += per_sse * sse + per_hit * hits
         return price
 
-    def nearest_own(self, group: int) -> tuple[Labels, NDArray[np.bool_]]:
+    def nearest_own(self, group: int) -> tuple[Indices, NDArray[np.bool_]]:
         """The labels of one group of columns, and which records lie strictly nearest to their own centroid."""
         place = self._place(group, self._tables)
         return self._tables.labels[place], self._tables.surely[place]
@@ -227,14 +225,14 @@ class GroupingCost:
             known = self._microaggregate(group)[0]
         return known
 
-    def labels(self, group: int) -> Labels:
+    def labels(self, group: int) -> Indices:
         """The record groups of one group of columns, as MDAV forms them."""
         return self._mdav(np.array(columns_of(group)))[0]
 
-    def _mdav(self, chosen: Ints) -> tuple[Labels, int]:
+    def _mdav(self, chosen: Ints) -> tuple[Indices, int]:
         sound = not self.convention.thesis_mdav
         least, metric = (3 * self.k, EUCLIDEAN) if sound else (2 * self.k, L1)
-        found: tuple[Labels, int] = group_labels(self._columns, chosen, self.k, least, sound, metric)
+        found: tuple[Indices, int] = group_labels(self._columns, chosen, self.k, least, sound, metric)
         return found
 
     def _sample(self, seed: int) -> Ints:
@@ -323,7 +321,7 @@ class Tables:
             self._places.move_to_end(group)
         return place
 
-    def take(self, group: int, width: int, labels: Labels) -> int:
+    def take(self, group: int, width: int, labels: Indices) -> int:
         """A place for a group, that of the one not used for longest if there is none free."""
         place = self._places.pop(group, None)
         if place is None and len(self._places) < len(self.widths):

@@ -21,14 +21,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.arrays import Ints
 from shoal.engine.progress import Progress, silent
 from shoal.protections.grouping.cost import Evaluation, GroupingCost
 from shoal.protections.grouping.grouping import Grouping, bell, canonical, columns_of, numbered, of_numbers, together
 from shoal.protections.grouping.kernels.likely_steps import learn_step, likely_step
-
-Ints = NDArray[np.int64]
 
 EVALUATIONS = 270_000  # where costing a grouping takes next to nothing
 PARENTS = 4

@@ -6,13 +6,13 @@ may look alike: Shoal measures and prints that number, the joint k, and does not
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
+from shoal.arrays import cores
 from shoal.engine.clock import Clock
 from shoal.engine.partition.partition import KPartition
 from shoal.engine.progress import Progress, silent
@@ -113,7 +113,7 @@ def group_attributes(
         scale(values, CONVENTIONS[convention].scaling),
         k,
         convention,
-        threads=threads or os.cpu_count() or 1,
+        threads=threads or cores(),
         seed=seed,
         sampling=chosen != "exact",
     )

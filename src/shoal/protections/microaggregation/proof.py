@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Floats
 from shoal.engine.control import Control
 from shoal.engine.partition.kernels.groups import padded
 from shoal.engine.partition.neighbours import EXACT_UP_TO, neighbour_lists, runs
@@ -32,8 +33,6 @@ from shoal.engine.partition.subset_row_cuts import Cut, incidence, limits, viola
 from shoal.engine.progress import Progress
 from shoal.errors import UsageError, check_k
 from shoal.protections.microaggregation.kernels.pricing import Found, price
-
-Floats = NDArray[np.float64]
 
 MARGIN = 1e-11  # of the sum of absolute duals: far above what rounding can do, far below 1e-9
 NODES = 200_000  # branch and bound nodes a record before its search is cut short

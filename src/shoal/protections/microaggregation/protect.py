@@ -6,15 +6,14 @@ distances of the matrix that `shoal.table.mixed` makes of them.
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Ints, cores
 from shoal.engine.clock import Clock
 from shoal.engine.partition.partition import KPartition, total_squares
 from shoal.engine.progress import Progress, silent
@@ -48,9 +47,6 @@ from shoal.table.mixed import (
 )
 from shoal.table.roles import names as names_of
 from shoal.table.table import Table
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 AGGREGATES = ("mean", "median")
 OF_ONE_SEARCH = ("checkpoint", "resume", "start")  # options that a search in several classes cannot have
@@ -306,8 +302,3 @@ def in_percent(facts: Mapping[str, Any], sst: float) -> dict[str, Any]:
             for stage in told["stages"]
         ]
     return told
-
-
-def cores() -> int:
-    """How many threads this process may run at once."""
-    return len(os.sched_getaffinity(0))

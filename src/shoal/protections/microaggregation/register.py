@@ -15,12 +15,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.arrays import Floats
 from shoal.engine.partition.partition import KPartition
 from shoal.errors import UsageError, check_k, unknown
-
-Floats = NDArray[np.float64]
 
 # Given to every method that takes them, so never a mistake of the user's.
 _OFFERED = ("weights", "seed", "threads", "progress")

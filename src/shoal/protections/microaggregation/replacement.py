@@ -13,14 +13,12 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Ints
 from shoal.engine.partition.partition import KPartition
 from shoal.measures.loss import Loss, information_loss
 from shoal.table.frames import used_categories, wrap
 from shoal.table.kinds import Labels
 from shoal.table.mixed import MixedColumns, dated
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 RESIDUE = 8  # steps of the last bit by which two means of the same values may differ
 

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Ints
 from shoal.engine.partition.kernels.groups import padded
 from shoal.engine.partition.neighbours import neighbour_lists
 from shoal.engine.partition.partition import KPartition, by_first_record
@@ -22,9 +23,6 @@ from shoal.table.frames import wrap
 from shoal.table.kinds import Labels, kind_of, labels_of
 from shoal.table.moments import is_beyond_python, moment_texts
 from shoal.table.table import Table
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MOST_LISTED = 10  # small classes in a message
 SUMMED = ("proposals", "lower_bound")

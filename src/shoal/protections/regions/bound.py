@@ -16,16 +16,13 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from shoal.arrays import Floats, Ints
 from shoal.engine.progress import Progress, silent
 from shoal.protections.regions.flow import Flow, Network
 from shoal.protections.regions.outliers import critical_taus
 from shoal.protections.regions.targets import Search, compatible_bounds, improve
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 LARGEST = 120  # districts, and
 HIGHEST = 400  # vital records in one of them: beyond these the cases would take longer than the search

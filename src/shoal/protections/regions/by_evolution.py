@@ -13,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.arrays import Floats
 from shoal.engine.progress import Progress, silent
 from shoal.engine.stopping import stoppable
 from shoal.errors import UsageError
@@ -23,9 +23,6 @@ from shoal.protections.regions.kernels import masking as kernels
 from shoal.protections.regions.kernels import swap_memetic
 from shoal.protections.regions.outliers import critical_taus
 from shoal.protections.regions.task import Answer, Solution, Task
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 ALL_PAIRS = 40_000_000  # metrics kept at most; beyond, only the nearest partners are looked up
 NEAREST = 16

@@ -8,9 +8,8 @@ The measure is Goodman and Kruskal's lambda (1954): the share of wrong guesses t
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from shoal.arrays import Ints
 
 TIED = 0.9  # lambda from which on a column counts as tied
 ENOUGH = 10  # records whose value occurs more than once, to tell whether the values lie in one region each

@@ -12,13 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Ints
 from shoal.errors import PromiseError
 from shoal.protections.regions.kernels import swap_flow
 from shoal.protections.regions.similarity import NearestPartners, nearest_partners
 from shoal.protections.regions.task import Solution, Task
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # Entries of the first table: beyond this only the vital records of outlying districts are movers at first.
 TABLE = 6_000_000

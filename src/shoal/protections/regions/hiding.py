@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Bools, Floats, Ints
 from shoal.engine.progress import Progress, silent
 from shoal.engine.stopping import stoppable
 from shoal.errors import UsageError
@@ -35,9 +36,6 @@ from shoal.protections.regions.signal import Signal, goal_signal
 from shoal.protections.regions.targets import Search, compatible_bounds
 from shoal.protections.regions.task import Answer, Solution, Task
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 Rng = np.random.Generator
 
 WINDOWS = (0.9, 0.75, 0.5, 0.25, 0.0)  # the lowest share of the ordinary heights that an original outlier may get
@@ -69,7 +67,7 @@ class Concealment:
 
 def concealment(
     task: Task,
-    second: Flags | None = None,
+    second: Bools | None = None,
     alphas: Sequence[float] = ALPHAS,
     decoys: int = 0,
 ) -> Concealment:

@@ -11,10 +11,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shoal.arrays import Floats, Ints
 from shoal.errors import UsageError, check_choice
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 SIDES = ("both", "upper")
 

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Bools, Ints
 from shoal.attacks.membership import attack_regions
 from shoal.engine.clock import Clock
 from shoal.engine.progress import Progress, silent
@@ -41,9 +42,6 @@ from shoal.sources.reading import as_table
 from shoal.table.columns import coded
 from shoal.table.frames import wrap
 from shoal.table.table import Table
-
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 METHODS = ("flow", "memetic")
 FLOW_OPTIONS = ("budget", "steps")
@@ -390,7 +388,7 @@ def _districts(table: Table, parameter: str) -> tuple[list[Any], Ints]:
     return labels.tolist(), codes.reshape(-1).astype(np.int64)
 
 
-def _marked(table: Table, group: tuple[str, Sequence[Any]], what: str) -> Flags:
+def _marked(table: Table, group: tuple[str, Sequence[Any]], what: str) -> Bools:
     """The records that have one of the values in the group's column."""
     column, values = group
     if column not in table.columns:

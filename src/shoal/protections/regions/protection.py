@@ -12,12 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Bools, Floats, Ints
 from shoal.protections.regions.outliers import tau_test
 from shoal.protections.regions.signal import Signal
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 Signs = NDArray[np.int8]
 
 ALPHAS = (0.001, 0.005, 0.01, 0.02, 0.05)
@@ -47,7 +45,7 @@ class Protection:
     outlying: Ints
     ranks: dict[str, Ints]
     largest: Ints
-    upper: Flags
+    upper: Bools
 
     @property
     def left(self) -> Ints:
@@ -81,7 +79,7 @@ def measure_protection(
     signals: Sequence[Signal],
     counts: Ints,
     outlying: Ints,
-    upper: Flags,
+    upper: Bools,
     alphas: Sequence[float] = ALPHAS,
     side: str = "both",
 ) -> Protection:

@@ -9,12 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from shoal.arrays import Floats, Ints
 from shoal.errors import UsageError, check_choice
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 SHAPES = ("zmf", "linear", "step")
 RULES = ("largest", "below")

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Ints
 from shoal.errors import UsageError, check_choice
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 KINDS = ("quantity", "concentration", "difference")
 

@@ -15,12 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Indices, Ints
 from shoal.errors import InputError, UsageError
 from shoal.protections.regions.kernels import masking as kernels
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -28,7 +25,7 @@ class Influential:
     """The influential values, an attribute a row: ordinal numbers (NaN: missing), categorical codes (-1: missing)."""
 
     ordinal: Floats
-    nominal: Codes
+    nominal: Indices
     weights: Floats
     same: Floats
     other: Floats
@@ -65,7 +62,7 @@ def influential(
 ) -> Influential:
     """Check the values (a record a row) and weights, and lay them out for the kernels."""
     ordinal = np.ascontiguousarray(np.asarray(ordinal, dtype=np.float64).T)
-    codes: Codes = np.ascontiguousarray(np.asarray(nominal, dtype=np.int32).T)
+    codes: Indices = np.ascontiguousarray(np.asarray(nominal, dtype=np.int32).T)
     if ordinal.shape[0] + codes.shape[0] == 0:
         raise UsageError("name at least one influential attribute: swaps are made between similar records")
     for j in range(ordinal.shape[0]):
@@ -97,7 +94,7 @@ class NearestPartners:
     movers: Ints
     partners: Ints
     bounds: Ints
-    who: Codes
+    who: Indices
     cost: Floats
 
     @property

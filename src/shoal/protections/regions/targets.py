@@ -19,16 +19,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Ints
 from shoal.engine.progress import Progress, silent
 from shoal.engine.stopping import stoppable
 from shoal.protections.regions.flow import Flow, Network
 from shoal.protections.regions.outliers import critical_taus
 from shoal.protections.regions.task import Task
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 LEVELS = 48  # heights tried between the ordinary and the original value of the outlying districts
 

@@ -7,17 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.arrays import Bools, Floats, Ints
 from shoal.errors import InputError, PromiseError, UsageError
 from shoal.protections.regions.outliers import tau_test
 from shoal.protections.regions.restriction import Restrictions, thresholds
 from shoal.protections.regions.signal import Signal, goal_signal
 from shoal.protections.regions.similarity import Influential
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -42,8 +38,8 @@ class Task:
     """A file as arrays: each record's district and whether it is vital, with the signal and its outlying districts."""
 
     district: Ints
-    vital: Flags
-    partner: Flags
+    vital: Bools
+    partner: Bools
     signal: Signal
     influential: Influential
     restrictions: Restrictions
@@ -54,7 +50,7 @@ class Task:
         return self.restrictions.outlying
 
     @property
-    def upper(self) -> Flags:
+    def upper(self) -> Bools:
         """Which of the outlying districts are so from above."""
         return np.asarray(self.restrictions.threshold < self.restrictions.original)
 
@@ -192,11 +188,11 @@ class Answer:
 
 def masking_task(
     district: Ints,
-    vital: Flags,
+    vital: Bools,
     influential: Influential,
     *,
     kind: str = "quantity",
-    second: Flags | None = None,
+    second: Bools | None = None,
     limits: Limits | None = None,
     outlying: Ints | None = None,
     threshold: Floats | None = None,
@@ -241,7 +237,7 @@ def masking_task(
     return Task(district, vital, ~vital & ~second_flags, signal, influential, restrictions, limits)
 
 
-def _check_groups(district: Ints, vital: Flags, second: Flags | None) -> None:
+def _check_groups(district: Ints, vital: Bools, second: Bools | None) -> None:
     if district.size == 0 or district.shape != vital.shape:
         raise UsageError("there must be at least one record, and every record must have a district")
     m = int(district.max()) + 1

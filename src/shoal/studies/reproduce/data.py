@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from shoal.arrays import Floats
 from shoal.errors import InputError
 from shoal.sources.reading import read
 from shoal.studies import datasets
-from shoal.table.scaling import Floats
 
 
 def known_folder(name: str, folder: Path | None) -> Path:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from shoal.arrays import Floats
 from shoal.engine.clock import Clock
 from shoal.engine.partition.partition import KPartition
 from shoal.protections.microaggregation.methods.exact import exact
@@ -21,7 +22,7 @@ from shoal.studies.reproduce.data import numbers
 from shoal.studies.reproduce.printed import COMPANIES, COMPANIES_OPTIMAL_PERCENT
 from shoal.studies.reproduce.result import Result, Table
 from shoal.studies.sensitivity import GRIDS, run_grid
-from shoal.table.scaling import Floats, scale
+from shoal.table.scaling import scale
 
 BUDGETS = {"quick": replace(GRIDS["quick"], generations=10_000), "full": GRIDS["coarse"]}
 WITHIN = (100, 500, 1_000, 5_000, 10_000)

@@ -21,15 +21,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Indices
 from shoal.engine.kernels.compiling import bare, inlined, kernel
 from shoal.engine.kernels.prefetch import LARGE, ask_element, ask_row
 from shoal.engine.kernels.randomness import draw
 from shoal.engine.partition.kernels.groups import Groups, ask_group, transfer
 from shoal.engine.partition.kernels.losses import entering, leaving, replacing, swapping
 from shoal.engine.partition.kernels.moves import create, dissolve, empty_log, resplit, take_back
-
-Indices = NDArray[np.int32]
-Floats = NDArray[np.float64]
 
 CREATE, DISSOLVE, RESPLIT, FEW = 1, 2, 3, 0
 # One of 128 proposals (of more from k = 16 on) is a move of many records, by turns, or a common one as all others, and

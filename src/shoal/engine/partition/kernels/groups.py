@@ -14,12 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Indices
 from shoal.engine.kernels.compiling import bare, inlined, inner, kernel
 from shoal.engine.kernels.prefetch import ask_element, ask_row, filled
 from shoal.engine.partition.kernels.losses import note_entering, note_leaving, summarize
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int32]
 
 
 class Groups(NamedTuple):

@@ -7,15 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from shoal.arrays import Indices
 from shoal.engine.kernels.compiling import bare, kernel
 from shoal.engine.kernels.prefetch import LARGE, ask_element, ask_row
 from shoal.engine.partition.kernels.groups import Groups, ask_group, transfer
 from shoal.engine.partition.kernels.losses import entering, leaving, swapping
-
-Indices = NDArray[np.int32]
 
 MOST_STEPS = 50  # of one record in one pass: gains within rounding could go in a circle
 

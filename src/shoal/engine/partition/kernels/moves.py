@@ -12,13 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Indices
 from shoal.engine.kernels.compiling import bare, inner
 from shoal.engine.kernels.randomness import below
 from shoal.engine.partition.kernels.groups import Groups, next_vacant, transfer
 from shoal.engine.partition.kernels.losses import apart, entering, leaving, swapping
-
-Indices = NDArray[np.int32]
-Floats = NDArray[np.float64]
 
 
 @inner

@@ -5,14 +5,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from shoal.arrays import Floats, Indices
 from shoal.engine.kernels.compiling import inner, kernel
 from shoal.engine.partition.kernels.squares import squared
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int32]
 
 
 @inner

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.arrays import Floats
 from shoal.engine.control import Control
 from shoal.engine.partition.chains import Chain, run_chains
 from shoal.engine.partition.checkpoint import Checkpoint
@@ -24,8 +24,6 @@ from shoal.engine.progress import Progress
 from shoal.errors import check_choice, check_k
 from shoal.protections.microaggregation.effort import EFFORTS, proposals
 from shoal.protections.microaggregation.methods.mdav import mdav
-
-Floats = NDArray[np.float64]
 
 CHAINS = {"quick": 1, "standard": 2, "thorough": 4}
 

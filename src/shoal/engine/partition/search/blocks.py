@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Indices
 from shoal.engine.control import Control
 from shoal.engine.partition.chains import COLD, HOT, Chain
 from shoal.engine.partition.checkpoint import Checkpoint
@@ -34,9 +35,6 @@ from shoal.engine.progress import Progress
 from shoal.errors import check_choice, check_k
 from shoal.protections.microaggregation.effort import EFFORTS, large_proposals
 from shoal.protections.microaggregation.methods.mdav import mdav
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int32]
 
 BLOCK = 10_000  # records that MDAV takes at once
 LEVELS = 8, 100  # sweeps over the file, at least and at most, each at its own temperatures

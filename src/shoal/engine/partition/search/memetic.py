@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from shoal.arrays import Floats, Indices
 from shoal.engine.control import Control
 from shoal.engine.partition.chains import Chain, run_chains
 from shoal.engine.partition.checkpoint import Checkpoint
@@ -40,9 +41,6 @@ from shoal.engine.progress import Progress
 from shoal.errors import check_choice, check_k
 from shoal.protections.microaggregation.effort import EFFORTS, proposals
 from shoal.protections.microaggregation.methods.mdav import mdav
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int32]
 
 # Chains of the first generation, times k, up to 2,000 records: larger groups and files need longer chains, and so
 # fewer; in a large file one chain's snapshots have every region in many ways.

@@ -10,11 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Ints
 from shoal.engine.kernels.compiling import inner, kernel
 from shoal.protections.microaggregation.kernels.mdav_by_sweep import sweep_groups
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 INTERVALS = 10  # interval disclosure is averaged over 1 %, 2 %, ..., 10 %
 

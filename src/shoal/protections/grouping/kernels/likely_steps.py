@@ -15,11 +15,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Ints
 from shoal.engine.kernels.compiling import inner, kernel
 from shoal.engine.kernels.randomness import below, uniform
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 SWAP, SPLIT, MERGE, ALONE = 0.4, 0.03, 0.03, 0.06  # shares of the steps; the others move a column
 TRIES = 2000  # the step after so many that looked too dear is handed out whatever it looks like

@@ -9,12 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Ints
 from shoal.engine.kernels.compiling import inner, kernel
 from shoal.engine.kernels.randomness import below, draw, uniform
 
-Floats = NDArray[np.float64]
 Genes = NDArray[np.int32]
-Ints = NDArray[np.int64]
 Word = NDArray[np.uint64]
 
 ONE_POINT, TWO_POINT, UNIFORM = 0, 1, 2

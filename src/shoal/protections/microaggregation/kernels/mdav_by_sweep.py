@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from shoal.arrays import Floats, Ints
 from shoal.engine.kernels.compiling import inner, kernel
-from shoal.engine.kernels.distance import Floats, Ints, block_distances
+from shoal.engine.kernels.distance import block_distances
 from shoal.engine.kernels.heap import sort_nearest
 from shoal.protections.microaggregation.kernels.mdav_tree import cut
 from shoal.protections.microaggregation.kernels.packed_records import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from shoal.arrays import Floats, Ints
 from shoal.engine.kernels.compiling import kernel
-from shoal.engine.kernels.distance import Floats, Ints
 from shoal.engine.kernels.heap import sort_nearest
 from shoal.protections.microaggregation.kernels.mdav_tree import farthest, grow, nearest, prune
 from shoal.protections.microaggregation.kernels.packed_records import Nearest, left_in_order

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shoal.arrays import Bools, Floats, Ints
 from shoal.engine.kernels.compiling import fused, inner
-from shoal.engine.kernels.distance import EUCLIDEAN, L1, Bools, Floats, Ints, block_distances
+from shoal.engine.kernels.distance import EUCLIDEAN, L1, block_distances
 from shoal.protections.microaggregation.kernels.packed_records import (
     Blocks,
     Nearest,

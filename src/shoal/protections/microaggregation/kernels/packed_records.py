@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shoal.arrays import Floats, Ints
 from shoal.engine.kernels.compiling import fused, inner
-from shoal.engine.kernels.distance import Floats, Ints
 from shoal.engine.kernels.heap import offer
 
 LANES = 16  # LLVM's vector loop takes this many doubles a turn (four vectors of four)

@@ -21,11 +21,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Indices
 from shoal.engine.kernels.compiling import inner, kernel
 from shoal.engine.partition.kernels.squares import squared
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int32]
 
 WIDEST = 2000  # candidates around one record; more are not searched but bounded
 

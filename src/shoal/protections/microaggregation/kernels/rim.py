@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shoal.arrays import Floats, Ints
 from shoal.engine.kernels.compiling import inner
-from shoal.engine.kernels.distance import Floats, Ints, block_distances, distance, length
+from shoal.engine.kernels.distance import block_distances, distance, length
 from shoal.engine.kernels.heap import offer, sort_nearest
 from shoal.protections.microaggregation.kernels.packed_records import (
     LANES,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from shoal.arrays import Floats, Ints
 from shoal.engine.kernels.compiling import inner
-from shoal.engine.kernels.distance import Floats, Ints
 
 
 @inner

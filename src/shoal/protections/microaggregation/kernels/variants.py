@@ -7,15 +7,12 @@ that leaves takes w W / (W - w) |x_i - c|^2 off the SSE; one that enters adds w 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Indices
 from shoal.engine.kernels.compiling import inner, kernel
 from shoal.engine.kernels.heap import offer
 from shoal.engine.partition.kernels.squares import squared
 from shoal.protections.microaggregation.kernels.pricing import NOTHING_FOUND, Found
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int32]
 
 
 @inner

@@ -10,17 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
+from shoal.arrays import Floats
 from shoal.engine.partition.partition import KPartition
 from shoal.engine.partition.search.blocks import blocks
 from shoal.engine.partition.search.memetic import memetic
 from shoal.engine.progress import Progress
 from shoal.errors import UsageError
 from shoal.protections.microaggregation.methods.univariate import univariate
-
-Floats = NDArray[np.float64]
 
 LARGE = 20_000
 

@@ -7,7 +7,8 @@ succeeds; where it does not, the gap that is left is told.
 
 from __future__ import annotations
 
-from shoal.engine.partition.inputs import Floats, as_rows, as_weights
+from shoal.arrays import Floats
+from shoal.engine.partition.inputs import as_rows, as_weights
 from shoal.engine.partition.partition import KPartition
 from shoal.engine.partition.search.memetic import memetic
 from shoal.engine.progress import Progress

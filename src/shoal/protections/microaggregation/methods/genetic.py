@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.engine.partition.inputs import Floats, as_rows
+from shoal.arrays import Floats
+from shoal.engine.partition.inputs import as_rows
 from shoal.engine.partition.partition import KPartition
 from shoal.engine.progress import Progress, silent
 from shoal.errors import UsageError, check_choice, check_k

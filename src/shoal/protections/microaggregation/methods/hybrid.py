@@ -5,7 +5,6 @@ From Solanas 2008, section 4, and, for the direct split, Solanas et al. 2006, se
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from threading import Event
@@ -13,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from shoal.engine.partition.inputs import Floats, as_rows
-from shoal.engine.partition.partition import Ints, KPartition, total_squares
+from shoal.arrays import Floats, Ints, cores
+from shoal.engine.partition.inputs import as_rows
+from shoal.engine.partition.partition import KPartition, total_squares
 from shoal.engine.progress import Progress, silent
 from shoal.errors import UsageError, check_choice, check_k
 from shoal.protections.microaggregation.methods.genetic import genetic, usual_generations
@@ -103,7 +103,7 @@ def hybrid(
             best = found if found.sse(rows) < best.sse(rows) else best
         return KPartition(best.labels, {"evaluations": evaluations})
 
-    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+    with ThreadPoolExecutor(threads or cores()) as pool:
         jobs = [pool.submit(improve, piece) for piece in range(len(pieces))]
         try:
             _tell(jobs, values, pieces, start, progress)

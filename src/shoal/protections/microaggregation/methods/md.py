@@ -6,8 +6,9 @@ found by bounds that only fall (protections/microaggregation/kernels/md.py), wit
 
 from __future__ import annotations
 
+from shoal.arrays import Floats
 from shoal.engine.kernels.distance import EUCLIDEAN
-from shoal.engine.partition.inputs import Floats, as_rows, as_weights
+from shoal.engine.partition.inputs import as_rows, as_weights
 from shoal.engine.partition.partition import KPartition
 from shoal.errors import check_k
 from shoal.protections.microaggregation.kernels.leftovers import join_closest

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from shoal.arrays import Floats, Ints
 from shoal.engine.kernels.distance import EUCLIDEAN, L1
-from shoal.engine.partition.inputs import Floats, as_rows, as_weights
-from shoal.engine.partition.partition import Ints, KPartition
+from shoal.engine.partition.inputs import as_rows, as_weights
+from shoal.engine.partition.partition import KPartition
 from shoal.errors import check_choice, check_k
 from shoal.protections.microaggregation.kernels.leftovers import join_closest
 from shoal.protections.microaggregation.kernels.mdav_by_sweep import groups_by_sweep

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.engine.partition.inputs import Floats, as_rows, as_weights
+from shoal.arrays import Floats
+from shoal.engine.partition.inputs import as_rows, as_weights
 from shoal.engine.partition.partition import KPartition
 from shoal.errors import check_k
 from shoal.protections.microaggregation.kernels.mst import cut_tree

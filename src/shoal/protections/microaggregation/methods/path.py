@@ -8,9 +8,9 @@ order keeps near records together, the better the cut, so the default is a tour.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from shoal.engine.partition.inputs import Floats, as_rows, as_weights
+from shoal.arrays import Floats, Ints
+from shoal.engine.partition.inputs import as_rows, as_weights
 from shoal.engine.partition.partition import KPartition
 from shoal.errors import check_choice, check_k
 from shoal.protections.microaggregation.kernels.cut import optimal_cut
@@ -18,8 +18,6 @@ from shoal.protections.microaggregation.kernels.nearest_next import visit
 from shoal.protections.microaggregation.kernels.path import farthest_from_centroid, walk_through
 from shoal.protections.microaggregation.kernels.tour import neighbours, shorten
 from shoal.protections.microaggregation.methods.mdav import mdav
-
-Ints = NDArray[np.int64]
 
 ORDERS = ("tour", "nearest", "mdav")
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 
+from shoal.arrays import Floats
 from shoal.engine.kernels.distance import EUCLIDEAN
-from shoal.engine.partition.inputs import Floats, as_rows, as_weights
+from shoal.engine.partition.inputs import as_rows, as_weights
 from shoal.engine.partition.partition import KPartition
 from shoal.errors import UsageError, check_k
 from shoal.protections.microaggregation.kernels.leftovers import join_closest

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Ints
 from shoal.engine.kernels.compiling import inner, kernel
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Small = NDArray[Any]
 
 

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Ints
 from shoal.engine.kernels.compiling import inner, kernel
 from shoal.protections.regions.kernels.masking import metric, tau_stages
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Small = NDArray[Any]
 
 

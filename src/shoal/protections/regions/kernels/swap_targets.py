@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Ints
 from shoal.engine.kernels.compiling import inner, kernel
 from shoal.protections.regions.kernels.masking import hazen
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Small = NDArray[Any]
 
 FARTHEST = 10.0  # what one region counts for at most, however far out it is
