@@ -81,35 +81,42 @@ def _spss(path: Path, words: bool) -> pd.DataFrame:
 
 def _sights_of_text(path: Path, columns: list[str], delimiter: str, encoding: str) -> Iterator[tuple[str, Rows]]:
     options: dict[str, Any] = {"sep": delimiter, "encoding": encoding}
-    yield "pandas, values", cells(pd.read_csv(path, **options)[columns])
+    frame = pd.read_csv(path, **options)
+    yield "pandas, values", cells(frame[columns])
     yield "pandas, text", cells(pd.read_csv(path, **options, dtype=str, keep_default_na=False)[columns])
     if encoding.startswith("utf-8"):  # DuckDB reads no other encoding by default
         for form, options in (("values", {}), ("text", {"all_varchar": True})):
             with contextlib.suppress(duckdb.Error):  # a file that DuckDB cannot read shows it nothing
-                yield f"DuckDB, {form}", _duckdb_rows(path, columns, delimiter, **options)
+                yield f"DuckDB, {form}", _duckdb_rows(path, list(frame.columns), columns, delimiter, **options)
 
 
-def _duckdb_rows(path: Path, columns: list[str], delimiter: str, **options: Any) -> Rows:
-    """With DuckDB's defaults; where it does not find the header or the delimiter by itself, it is given them."""
+def _duckdb_rows(path: Path, header: list[str], columns: list[str], delimiter: str, **options: Any) -> Rows:
+    """With DuckDB's defaults; where it does not find the header or the delimiter by itself, it is given them.
+
+    The quote is always given: a few cells that hold one apostrophe are enough for DuckDB to take it for the quote of
+    the file, and then it joins all records between two of them.
+    """
+    options |= {"quotechar": '"', "escapechar": '"'}
     try:
         found = duckdb.read_csv(_one_file(path), **options)
-        if set(columns) <= set(found.columns):
-            return plain(_chosen(found, columns).fetchall())
+        if found.columns[:1] == header[:1] and len(found.columns) == len(header):
+            return plain(_chosen(found, header, columns).fetchall())
     except duckdb.Error:
         pass
-    found = duckdb.read_csv(_one_file(path), header=True, sep=delimiter, quotechar='"', **options)
-    return plain(_chosen(found, columns).fetchall())
+    found = duckdb.read_csv(_one_file(path), header=True, sep=delimiter, **options)
+    return plain(_chosen(found, header, columns).fetchall())
 
 
 def _sights_of_columns(path: Path, columns: list[str], ending: str) -> Iterator[tuple[str, Rows]]:
     is_arrow = ending in ARROW_FILES
-    frame = (pd.read_feather(path) if is_arrow else pd.read_parquet(path))[columns]
-    yield "pandas, values", cells(frame)
+    frame = pd.read_feather(path) if is_arrow else pd.read_parquet(path)
+    yield "pandas, values", cells(frame[columns])
     with contextlib.suppress(UnicodeDecodeError):  # bytes that are no text
-        yield "pandas, text", cells(frame.astype(str))
+        yield "pandas, text", cells(frame[columns].astype(str))
     found = duckdb.from_arrow(feather.read_table(path)) if is_arrow else duckdb.read_parquet(_one_file(path))
-    yield "DuckDB, values", plain(_chosen(found, columns).fetchall())
-    yield "DuckDB, text", plain(_chosen(found, columns, "cast({} as varchar)").fetchall())
+    header = list(frame.columns)
+    yield "DuckDB, values", plain(_chosen(found, header, columns).fetchall())
+    yield "DuckDB, text", plain(_chosen(found, header, columns, "cast({} as varchar)").fetchall())
 
 
 def _one_file(path: Path) -> str:
@@ -117,6 +124,8 @@ def _one_file(path: Path) -> str:
     return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in str(path))
 
 
-def _chosen(found: duckdb.DuckDBPyRelation, columns: list[str], form: str = "{}") -> duckdb.DuckDBPyRelation:
-    quoted = [form.format('"' + name.replace('"', '""') + '"') for name in columns]
-    return found.project(", ".join(quoted))
+def _chosen(
+    found: duckdb.DuckDBPyRelation, header: list[str], columns: list[str], form: str = "{}"
+) -> duckdb.DuckDBPyRelation:
+    """Columns by their places: to DuckDB, 'x' and 'X' are one name."""
+    return found.project(", ".join(form.format(f"#{header.index(name) + 1}") for name in columns))

@@ -66,7 +66,7 @@ def crossed_columns(before: Table, after: Table, columns: Sequence[str]) -> Cros
         if c in before.columns and c not in numeric and (before.kinds[c] != "number" or c in codes)
     ]
     for name in others[:MOST_COLUMNS]:
-        old, new = coded(before, name), coded(after, name)
+        old, new = (coded(table, name, allow_infinite=True) for table in (before, after))
         if len(old.values) <= MOST_VALUES and set(new.values) <= set(old.values):
             place = {value: i for i, value in enumerate(old.values)}
             again = np.array([place[value] for value in new.values], dtype=np.int64)[new.codes]

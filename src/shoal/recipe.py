@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from shoal import __version__
 from shoal.errors import InputError, ShoalError, UsageError, unknown
-from shoal.sources.files import atomically, check_distinct, check_place, checksum
+from shoal.sources.files import atomically, check_distinct, check_place
 
 # What a step may be given, by the arguments it was given (the method tells which options it has).
 Parameters = Mapping[str, inspect.Parameter]
@@ -106,10 +106,10 @@ class Recipe(Part):
     output: Output | None = None
     versions: dict[str, str] = Field(default_factory=dict)
 
-    def with_output(self, path: str | os.PathLike[str], **saving: Any) -> Recipe:
-        """The same recipe for the file that was just written, and how it was saved."""
+    def with_output(self, path: str | os.PathLike[str], sha256: str, **saving: Any) -> Recipe:
+        """The same recipe with the file that it writes, its checksum, and how it is saved."""
         given = {name: str(value) if isinstance(value, os.PathLike) else value for name, value in saving.items()}
-        output = Output.model_validate({"file": str(path), "sha256": checksum(path), **given})
+        output = Output.model_validate({"file": str(path), "sha256": sha256, **given})
         return self.model_copy(update={"output": _with_paths(output, absolute)})
 
     def in_folder(self, folder: Path) -> Recipe:

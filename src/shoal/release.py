@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,7 @@ from shoal.gate.asked import Asked
 from shoal.measures.anonymity import class_sizes
 from shoal.measures.assessment import Assessment, Figure
 from shoal.measures.columns import moments
-from shoal.sources.files import check_target
+from shoal.sources.files import check_target, checksum
 from shoal.table.table import Table
 
 if TYPE_CHECKING:
@@ -165,26 +165,39 @@ class Release:
         everything known that you accept instead of the promised one. round_weight: give each record the mean weight of
         its equivalence class. The file is written whole or not at all.
         """
-        from shoal.gate.saving import Saving, save_checked
+        from shoal.gate.saving import Saving
+
+        return self.save_with(
+            path, Saving(shuffle, keep_order, policy, previous, first_release, accept_k, round_weight)
+        )
+
+    def save_with(self, path: str | os.PathLike[str], saving: Saving, prepare: Callable[[], Any] | None = None) -> Path:
+        """As `save`; `prepare` is called before the checked file is put in place: if it raises, nothing is written."""
+        from shoal.gate.saving import save_checked
 
         target = Path(path)
         inputs = [self.original.source.path] if self.original.source else []
-        check_target(target, *inputs, *([] if previous is None else [previous]))
-        saving = Saving(shuffle, keep_order, policy, previous, first_release, accept_k, round_weight)
+        check_target(target, *inputs, *([] if saving.previous is None else [saving.previous]))
         self.verify()
         frame, asked = self._as_saved(saving)
-        if (shuffle or self.draws_at_random) and self.secret is None:
+        if (saving.shuffle or self.draws_at_random) and self.secret is None:
             warnings.warn(
                 "What hides (a shuffled order, swapped records) is drawn from a seed, so whoever knows it and has the "
                 "original can undo it. Leave out the seed to draw from a fresh secret, which a recipe then holds.",
                 ShoalWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         key = self.secret if self.secret is not None else self.seed or 0
-        found = save_checked(self.original, frame, asked, target, saving, key)
-        self.__dict__["findings"] = found  # what comes later (a page, JSON) shows the check of the written file
-        if self.recipe is not None:  # and how it was saved
-            object.__setattr__(self, "recipe", self.recipe.with_output(target, **asdict(saving)))
+
+        def then(written: Path, found: Findings) -> None:
+            self.__dict__["findings"] = found  # what comes later (a page, JSON) shows the check of the written file
+            if self.recipe is not None:  # and how it was saved
+                recipe = self.recipe.with_output(target, checksum(written), **asdict(saving))
+                object.__setattr__(self, "recipe", recipe)
+            if prepare is not None:
+                prepare()
+
+        save_checked(self.original, frame, asked, target, saving, key, then)
         return target
 
     def _as_saved(self, saving: Saving) -> tuple[Any, Asked]:

@@ -26,7 +26,6 @@ from shoal.engine.partition.chains import Chain
 from shoal.engine.partition.checkpoint import Checkpoint, _digest
 from shoal.engine.partition.recombine import Recombination, is_sound
 from shoal.errors import InputError, UsageError, WriteError
-from shoal.release import Release
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -770,11 +769,38 @@ def test_a_failure_after_the_file_was_written_says_so(desk: Path, monkeypatch: p
     def fails(*_: Any) -> None:
         raise InputError("the page cannot be made")
 
-    monkeypatch.setattr(Release, "report", fails)
+    monkeypatch.setattr("shoal.report.release.write_page", fails)
     result = attempt("microaggregate", "in.csv", *K, "--as-is", "town", "-o", "out.csv", "--report", "page.html")
     assert result.exit_code == 2 and "Already written: out.csv." in result.stderr
     again = attempt("microaggregate", "in.csv", *K, "-k", "1000", "-o", "out.csv")
     assert again.exit_code == 2 and "Already written" not in again.stderr
+
+
+@pytest.mark.parametrize("command", ["microaggregate", "run"])
+def test_a_report_that_fails_leaves_no_release(command: str, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports are made before the release is put in place."""
+    call = ["in.csv", *K, "--as-is", "town"]
+    run("microaggregate", *call, "--save-recipe", "run.toml")
+    before = contents(desk)
+
+    def fail(*_: Any) -> None:
+        raise InputError("This report cannot show the column 'x'.")
+
+    monkeypatch.setattr("shoal.report.release.release_page", fail)
+    words = ["run.toml"] if command == "run" else call
+    found = run(command, *words, "-o", "out.csv", "--report", "page.html", code=2)
+    assert found.stderr == "Error: This report cannot show the column 'x'.\n" and found.stdout == ""
+    assert contents(desk) == before
+
+
+@pytest.mark.parametrize("words", [["--json"], []])
+def test_infinite_labels_are_labels_in_the_report_too(words: list[str], tmp_path: Path) -> None:
+    frame = pl.DataFrame({"code": [float("inf"), 1.5] * 12, "sex": ["f", "m", "m", "f"] * 6, "age": [20, 30, 40] * 8})
+    frame.write_parquet(tmp_path / "in.parquet")
+    roles = ["--quasi", "code,age", "--nominal", "code", "--confidential", "sex", "--no-unit", "--keep-order"]
+    out = ["-o", tmp_path / "out.parquet", "--report", tmp_path / "page.html"]
+    run("microaggregate", tmp_path / "in.parquet", "-k", 3, "--method", "mdav", *roles, *out, *words)
+    assert "code" in (tmp_path / "page.html").read_text()
 
 
 def test_what_cannot_be_measured_is_null_in_json(tmp_path: Path) -> None:

@@ -110,6 +110,12 @@ def test_one_column_keeps_missing_records_at_the_end(tmp_path: Path) -> None:
     assert copied(path) == path.read_bytes()
 
 
+def test_one_column_keeps_empty_texts_apart_from_missing_ones(tmp_path: Path) -> None:
+    path = put(tmp_path, 'note\nx\n\n""\n" "\n"say ""hi"""\n')
+    assert read_file(path)[0]["note"].to_list() == ["x", None, "", " ", 'say "hi"']
+    assert copied(path) == path.read_bytes()
+
+
 def test_one_column_with_carriage_returns(tmp_path: Path) -> None:
     path = put(tmp_path, "rate\r\n1.50\r\n\r\n2\r\n")
     assert read_file(path)[0]["rate"].to_list() == [1.5, None, 2.0]

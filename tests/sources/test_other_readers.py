@@ -364,3 +364,35 @@ def test_every_saved_release_is_read_again(tmp_path: Path, monkeypatch: pytest.M
 def unprotected(write: Any) -> Any:
     """The writer of text files, not told what is protected."""
     return lambda frame, path, name, source, _protected: write(frame, path, name, source)
+
+
+# -- what a reader takes for something else ------------------------------------------------------
+
+ONE_COLUMN: dict[str, list[Any]] = {
+    "number": [1.5, None, 2.5], "label": ["a", None, "b"], "blank": ["a", None, " "],
+    "date": [dt.date(2020, 1, 1), None], "category": ["a", None, "b"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "csv.gz"])
+@pytest.mark.parametrize("kind", ONE_COLUMN)
+def test_no_record_of_a_single_protected_column_is_a_blank_line(tmp_path: Path, kind: str, ending: str) -> None:
+    """Many programs skip blank lines, and lose the records with a missing value."""
+    path, out = tmp_path / "in.parquet", tmp_path / f"out.{ending}"
+    frame = pl.DataFrame({"x": ONE_COLUMN[kind] * 6})
+    frame = frame.cast({"x": pl.Enum(["a", "b"])}) if kind == "category" else frame
+    frame.write_parquet(path)
+    run("microaggregate", path, "-k", 3, "--method", "mdav", "--nominal", "x", "--no-unit", "--keep-order", "-o", out)
+    assert_k(out, frame.height, ["x"], delimiter="\t" if ending == "tsv" else ",")
+    text = gzip.decompress(out.read_bytes()) if ending.endswith("gz") else out.read_bytes()
+    assert b"\n\n" not in text
+
+
+def test_the_readers_know_the_quote_and_the_columns(tmp_path: Path) -> None:
+    """DuckDB takes an apostrophe for the quote, and 'x' for 'X', unless it is told."""
+    frame = pl.DataFrame({"X": [1, 2, 3, 4] * 3, "x": ["'", "a", "b,c", "'"] * 3})
+    for ending in ("csv", "parquet", "arrow"):
+        write_file(frame, tmp_path / f"out.{ending}")
+        found = dict(sights(tmp_path / f"out.{ending}", ["x"]))
+        assert {len(rows) for rows in found.values()} == {12}
+        assert {rows[0] for rows in found.values()} == {("'",)}

@@ -14,6 +14,7 @@ from shoal.errors import printable
 if TYPE_CHECKING:
     from shoal.gate.findings import Findings
     from shoal.release import Release
+    from shoal.report.page import Page
 
 
 SAVING = ("shuffle", "keep_order", "policy", "previous", "first_release", "accept_k", "round_weight")
@@ -70,7 +71,8 @@ class Delivery:
         stopped = release.facts.get("stopped")
         if stopped:
             click.echo("Stopped before its end; this is the best so far.", err=True)
-        deliver(release, self.output, self._saving, show, as_json=self.as_json)
+        pages = Pages(release, {self.report: self.external, self.external_report: True})
+        deliver(release, self.output, self._saving, show, pages, as_json=self.as_json)
         if self._recipe is not None and release.recipe is not None:
             if stopped:
                 click.echo("Warning: the recipe repeats the stopped run to its end.", err=True)
@@ -78,10 +80,7 @@ class Delivery:
             click.echo(f"Written: {printable(self._recipe)}", err=True)
         for path, write in (also or {}).items():
             write(path)
-        if self.report is not None:
-            release.report(self.report, self.external)
-        if self.external_report is not None:
-            release.report(self.external_report, external=True)
+        pages.write()
         if self.as_json:
             print_json({**release.facts, **checked_facts(release.findings, written=self.output is not None)})
             return
@@ -110,18 +109,51 @@ class Delivery:
         check_external(self.external, self.report)
 
 
+class Pages:
+    """The reports of a command: made before the release is put in place, and written after it.
+
+    So what a report cannot show is an error that leaves no file behind.
+    """
+
+    def __init__(self, release: Release, external: Mapping[str | None, bool]) -> None:
+        """`external`: the reports by their paths, and whether each is for the outside."""
+        self._release = release
+        self._external = {path: outside for path, outside in external.items() if path is not None}
+        self._made: dict[str, Page] = {}
+
+    def make(self) -> None:
+        from shoal.report.release import release_page
+
+        self._made = {path: release_page(self._release, outside) for path, outside in self._external.items()}
+
+    def write(self) -> None:
+        from shoal.report.release import write_page
+
+        for path, page in self._made.items():
+            write_page(page, self._release, Path(path))
+
+
 def deliver(
-    release: Release, target: str | None, saving: Mapping[str, Any], show: Callable[[Any], None], *, as_json: bool
+    release: Release,
+    target: str | None,
+    saving: Mapping[str, Any],
+    show: Callable[[Any], None],
+    pages: Pages,
+    *,
+    as_json: bool,
 ) -> None:
     """Save the release if a target is named, and show its figures; a refusal shows them too, then ends with 1."""
     from shoal.errors import PromiseError
+    from shoal.gate.saving import Saving
 
     error: PromiseError | None = None
     release.original.weights()  # what cannot be measured is an error now, not once the file is written
     losses = [] if as_json else loss_warnings(release)
-    if target is not None:
+    if target is None:
+        pages.make()
+    else:
         try:
-            release.save(target, **saving)
+            release.save_with(target, Saving(**saving), pages.make)
         except PromiseError as refused:
             if refused.findings is None:
                 raise

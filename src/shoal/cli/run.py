@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shoal.cli.delivery import check_external, check_previous, checked_facts, deliver
+from shoal.cli.delivery import Pages, check_external, check_previous, checked_facts, deliver
 from shoal.cli.options import (
     external_option,
     print_json,
@@ -82,15 +82,15 @@ def command(
     if facts.get("stopped"):
         click.echo("Stopped before its end; this is the best so far.", err=True)
     saving = asked.output.saving if asked.output else {}
+    pages = Pages(release, {report: external})
     try:
-        deliver(release, target, saving, lambda made: show(made, [s.do for s in asked.steps]), as_json=as_json)
+        deliver(release, target, saving, lambda made: show(made, [s.do for s in asked.steps]), pages, as_json=as_json)
     except PromiseError as error:
         hint = "In a recipe, roles stand under [input], and accept_k, shuffle, keep_order and the like under [output]."
         raise PromiseError(f"{error} {hint}") from None
     if target is not None:
         facts |= _written(asked, target)
-    if report is not None:
-        release.report(report, external)
+    pages.write()
     if as_json:
         print_json({**facts, **checked_facts(release.findings, written=target is not None)})
         return

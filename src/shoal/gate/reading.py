@@ -140,8 +140,16 @@ def _text(path: Path, packed: bool, like: pl.DataFrame, encoding: str | None, de
     options: dict[str, Any] = {"separator": delimiter, "infer_schema": False, "quote_char": '"'}
     cells = pl.read_csv(raw, has_header=True, new_columns=[str(j) for j in range(len(header))], **options)
     texts = [cells.to_series(j).rename(name) for j, name in enumerate(header)]
-    columns = [typed(t, like[t.name].dtype) if t.name in like.columns else _number(t, pl.Float64()) for t in texts]
+    filled = texts if len(texts) > 1 else [_missing_in_quotes(texts[0], like)]
+    columns = [typed(t, like[t.name].dtype) if t.name in like.columns else _number(t, pl.Float64()) for t in filled]
     return Written(pl.DataFrame(columns), metadata, text=pl.DataFrame(texts))
+
+
+def _missing_in_quotes(text: pl.Series, like: pl.DataFrame) -> pl.Series:
+    """A single column with null for empty texts, if none are expected: a missing value is no blank line there."""
+    expected = like[text.name] if text.name in like.columns else pl.Series([""])
+    is_word = expected.dtype in (pl.String, pl.Categorical, pl.Enum)
+    return text if is_word and (expected.cast(pl.String) == "").any() else text.set(text == "", None)
 
 
 def _line_ends(raw: bytes, path: Path) -> tuple[bytes, dict[str, str]]:

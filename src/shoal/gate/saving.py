@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -49,10 +49,19 @@ class Saving:
         return Path(given) if isinstance(given, os.PathLike) else given
 
 
-def save_checked(original: Table, table: Any, asked: Asked, target: Path, saving: Saving, key: int | str) -> Findings:
+def save_checked(
+    original: Table,
+    table: Any,
+    asked: Asked,
+    target: Path,
+    saving: Saving,
+    key: int | str,
+    then: Callable[[Path, Findings], None],
+) -> Findings:
     """Write `table` if the file that was written keeps its guarantees and, where one is named, the policy's.
 
-    key: the secret or the seed of the rows' order. Warnings of a policy are shown, blocks leave no file.
+    key: the secret or the seed of the rows' order. then: called with the checked file before it is put in place; if it
+    raises, there is no file. Warnings of a policy are shown, blocks leave no file.
     """
     judge = policy_named(saving.policy_name())
     before, after, source = frame_of(original.frame), as_polars(table), original.source
@@ -75,11 +84,12 @@ def save_checked(original: Table, table: Any, asked: Asked, target: Path, saving
         )  # fmt: skip
         found.append(examine(case))
         stop_if_blocked(found[0], saving.policy)
+        then(temporary, found[0])
 
     write_file(after, target, source, protected=(*asked.changed, *asked.within), check=gate)
     if saving.policy is not None or saving.previous is not None:
         for finding in found[0].warnings:
-            warnings.warn(f"{finding.check}: {finding.finding}; {finding.todo}", ShoalWarning, stacklevel=3)
+            warnings.warn(f"{finding.check}: {finding.finding}; {finding.todo}", ShoalWarning, stacklevel=4)
     return found[0]
 
 

@@ -267,7 +267,7 @@ def _categories(before: Table, after: Table, columns: Sequence[str], least: int 
     """Columns whose values became categories: how many, and how much of their detail is gone."""
     rows: list[list[Any]] = []
     for name in columns:
-        old, new = coded(before, name), coded(after, name)
+        old, new = (coded(table, name, allow_infinite=True) for table in (before, after))
         counts = [len(new.values)] if least is not None else [len(old.values), len(new.values)]
         rows.append([name, *counts, *([detail_lost(old.codes, new.codes)] if beside else [])])
     if not rows:

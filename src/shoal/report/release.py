@@ -41,9 +41,14 @@ UNMEASURED = (
 
 def write_release(release: Any, path: Path, external: bool = False) -> Path:
     """Write the page of a release, all or nothing."""
+    return write_page(release_page(release, external), release, path)
+
+
+def write_page(page: Page, release: Any, path: Path) -> Path:
+    """Write a page that was made of this release, all or nothing."""
     source, output = release.original.source, None if release.recipe is None else release.recipe.output
     kept = [*([source.path] if source else []), *([Path(output.file)] if output else [])]  # never written over
-    return release_page(release, external).write(path, *kept)
+    return page.write(path, *kept)
 
 
 def release_page(release: Any, external: bool = False) -> Page:

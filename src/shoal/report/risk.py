@@ -37,10 +37,10 @@ def risk(
     beside: whether the rows are in the same order, so that values and units can be compared row by row.
     """
     units = _units(before) if beside else None
-    codes = {name: coded(after, name).codes for name in columns}
+    codes = {name: coded(after, name, allow_infinite=True).codes for name in columns}
     kept = ~suppressed(after, columns)
     every = np.ones(before.rows, dtype=bool)
-    old = _Classes.of({name: coded(before, name).codes for name in columns}, columns, every, units)
+    old = _Classes.of({name: coded(before, name, allow_infinite=True).codes for name in columns}, columns, every, units)
     new = _Classes.of(codes, columns, kept, units)
     rows = _equivalence(old, new, kept, units is not None)
     for group in groups:
@@ -102,7 +102,7 @@ def suppressed(table: Table, columns: Sequence[str]) -> NDArray[np.bool_]:
     for name in columns:
         if table.kinds[name] == "number":
             return np.zeros(table.rows, dtype=bool)
-        found = coded(table, name)
+        found = coded(table, name, allow_infinite=True)
         if SUPPRESSED not in found.values:
             return np.zeros(table.rows, dtype=bool)
         starred &= found.codes == found.values.index(SUPPRESSED)

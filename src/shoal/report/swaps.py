@@ -26,7 +26,7 @@ def swap_loss(release: Any, external: bool) -> list[Block]:
     for name in release.original.columns:
         if name in release.changed or name in release.original.roles.removed:
             continue
-        found = coded(release.original, name).codes
+        found = coded(release.original, name, allow_infinite=True).codes
         width = int(found.max()) + 1
         length = (int(old.max()) + 1) * width
         tables = [np.bincount(district * width + found, minlength=length) for district in (old, new)]

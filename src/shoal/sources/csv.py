@@ -17,7 +17,7 @@ import sys
 import warnings
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -76,12 +76,13 @@ def write(
             raise InputError(f"the column {column.name!r} ({column.dtype}) cannot be written as text: use .parquet")
         check_no_zeros(column, "text")
         columns.append(column)
-    buffer = io.BytesIO()
-    pl.DataFrame(columns).write_csv(
-        buffer, separator=dialect.delimiter, line_terminator=dialect.newline, quote_style=_quotes(columns)
-    )
-    content = buffer.getbuffer()
-    encoded = content if dialect.encoding == "utf-8" else _encoded(bytes(content), dialect.encoding)
+    if len(columns) == 1:
+        content = _lines_of_one(columns[0], dialect, columns[0].name in protected)
+    else:
+        buffer = io.BytesIO()
+        pl.DataFrame(columns).write_csv(buffer, separator=dialect.delimiter, line_terminator=dialect.newline)
+        content = buffer.getvalue()
+    encoded = content if dialect.encoding == "utf-8" else _encoded(content, dialect.encoding)
     with open(path, "wb") as target:
         if name.lower().endswith(".gz"):
             with gzip.GzipFile(filename="", fileobj=target, mode="wb", compresslevel=6, mtime=0) as packed:
@@ -90,14 +91,21 @@ def write(
             target.write(encoded)
 
 
-def _quotes(columns: list[pl.Series]) -> Literal["necessary", "always"]:
-    """Quotes where they are needed; round every cell of a single column in which a text is blank.
+def _lines_of_one(column: pl.Series, dialect: Dialect, is_protected: bool) -> bytes:
+    """A file of one column, with quotes around a cell that would be a blank line: many programs skip such a record.
 
-    Such a text would be a blank line. Many programs skip it, and then lose the record.
+    A missing value is a blank line where the column is unchanged, and an empty text in quotes where it is protected.
     """
-    if len(columns) != 1 or columns[0].dtype != pl.String:
-        return "necessary"
-    return "always" if (columns[0].str.strip_chars() == "").any() else "necessary"
+    if column.dtype in (pl.Categorical, pl.Enum):
+        column = column.cast(pl.String)
+    elif column.dtype != pl.String:  # as polars writes them, which needs no quotes but for an odd delimiter
+        texts = column.to_frame().write_csv(include_header=False, quote_style="never").split("\n")[:-1]
+        column = pl.Series(column.name, texts).set(column.is_null(), None)
+    cells = pl.concat([pl.Series([column.name]), column.alias("")])
+    odd = cells.str.contains_any([dialect.delimiter, '"', "\n", "\r"]) | (cells.str.strip_chars() == "")
+    quoted = '"' + cells.str.replace_all('"', '""', literal=True) + '"'
+    lines = quoted.zip_with(odd.fill_null(False), cells).fill_null('""' if is_protected else "")
+    return "".join(f"{line}{dialect.newline}" for line in lines).encode()
 
 
 def check_no_zeros(column: pl.Series, form: str) -> None:
