@@ -22,6 +22,7 @@ from shoal.protections.microaggregation.methods.mdav import engine_kernel, mdav
 
 TILT = 0.35  # the power of its scale that a record's turns grow with
 TURNS = 8  # of a record on average
+HOTTEST = 1e300
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,7 @@ class Space:
 
     def state(self, labels: NDArray[Any]) -> tuple[Groups, float]:
         """The state of the search at a partition of groups of k to 2k - 1, and its loss."""
-        g = empty_groups(self.x, self.w, self.k)
+        g = empty_groups(self.x, self.w, self.k, 2 * self.k - 1, self.x.shape[1])
         g.label[:] = labels
         return g, float(start(self.loss, g))
 
@@ -63,7 +64,7 @@ class Space:
 
 def search_kernels(loss: Any) -> list[tuple[Any, ...]]:
     """The kernels that every search over partitions calls, with the arguments that their form depends on."""
-    groups = empty_groups(np.zeros((4, 4)), np.ones(4), 2)
+    groups = empty_groups(np.zeros((4, 4)), np.ones(4), 2, 3, 4)
     return [(claim, groups), *((entry, loss, groups) for entry in (anneal, sweep, start, renew))]
 
 
@@ -85,7 +86,8 @@ def survey(
     # Among duplicates the scale is nothing; a small share of the mean lets them move at all.
     # A gain below this is rounding: counting it could go round in circles for ever.
     least = 1e-11 * mean + 1e-14 * float((w[:, None] * x**2).sum() / x.shape[0]) + 1e-300
-    heat = np.maximum(scale, 1e-6 * mean)
+    # An infinite change is forbidden, so no temperature may be infinite.
+    heat = np.clip(scale, 1e-6 * mean, HOTTEST)
     # What there is to gain grows with the scale. Where all is equal or a square overflows, there is none.
     most = float(heat.max())
     often = (heat / most) ** TILT if 0.0 < most < np.inf else np.ones(heat.size)

@@ -87,7 +87,7 @@ def rotate(loss: Any, g: Groups, near: Indices, i: Any, b: Any, r: Any, limit: f
         return True
     o = _NONE
     delta = replacing(loss, x, w, summary, mass, member, size, b, m, i)
-    if size[a] > g.k and size[c] < 2 * g.k - 1:
+    if size[a] > g.k and size[c] < g.most:
         delta += leaving(loss, x, w, summary, mass, member, size, a, i)
         delta += entering(loss, x, w, summary, mass, member, size, c, m)
     else:
@@ -191,8 +191,8 @@ def anneal(
     x, w, summary, mass, label, size, member, k = g.x, g.w, g.summary, g.mass, g.label, g.size, g.member, g.k
     owner, mine = g.owner, g.mine
     width = near.shape[1]
-    log = empty_log(k)
-    pool, lean = np.empty(4 * k, dtype=np.int32), np.empty(4 * k)
+    log = empty_log(g.most)
+    pool, lean = np.empty(2 * g.most, dtype=np.int32), np.empty(2 * g.most)
     ring = np.zeros((RING, 5), dtype=np.uint64)
     large = x.size > LARGE
     rare = 7
@@ -235,14 +235,14 @@ def anneal(
                 delta = dissolve(loss, g, near, signed(a), log)
             else:
                 delta = resplit(loss, g, signed(a), signed(b), rng, log, pool, lean)
-            if delta < np.inf and not delta <= limit * threshold(r):
+            if not delta <= limit * threshold(r):  # also where the change is no number
                 take_back(loss, g, log)
         elif turn == 0:
             if not rotate(loss, g, near, i, b, r, limit) and idle < proposals:
                 step, idle = step - 1, idle + 1
         else:
             m = _NONE
-            if size[a] > k and size[b] < 2 * k - 1 and step & 1:
+            if size[a] > k and size[b] < g.most and step & 1:
                 delta = leaving(loss, x, w, summary, mass, member, size, a, i)
                 delta += entering(loss, x, w, summary, mass, member, size, b, i)
             else:

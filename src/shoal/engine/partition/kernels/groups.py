@@ -21,7 +21,7 @@ from shoal.engine.partition.kernels.losses import note_entering, note_leaving, s
 
 
 class Groups(NamedTuple):
-    """The arrays of a partition under search; groups have k to 2k - 1 records between moves."""
+    """The arrays of a partition under search; groups have k to `most` records between moves."""
 
     x: Floats
     w: Floats
@@ -35,25 +35,27 @@ class Groups(NamedTuple):
     owner: NDArray[np.int8]
     mine: int
     k: int
+    most: int
 
 
-def empty_groups(x: Floats, w: Floats, k: int, width: int | None = None) -> Groups:
-    """Room for every partition of the rows of x into groups of k to 2k - 1."""
+def empty_groups(x: NDArray[Any], w: Floats, k: int, most: int, width: int) -> Groups:
+    """Room for every partition of the rows of x into groups of k to `most`, each with a row of `width` numbers."""
     n = x.shape[0]
-    most = max(1, n // k) + 1  # one more than can exist: a move may open a group before it closes another
+    count = max(1, n // k) + 1  # one more than can exist: a move may open a group before it closes another
     return Groups(
         x=x,
         w=w,
-        summary=filled((most, x.shape[1] if width is None else width), 0.0),
-        mass=filled(most, 0.0),
+        summary=filled((count, width), 0.0),
+        mass=filled(count, 0.0),
         label=filled(n, 0, np.int32),
         place=filled(n, 0, np.int32),
-        size=filled(most, 0, np.int32),
-        member=filled((most, 2 * k), 0, np.int32),  # one place to spare: a swap is two transfers
-        vacant=filled(most + 1, 0, np.int32),
-        owner=filled(most, 0, np.int8),
+        size=filled(count, 0, np.int32),
+        member=filled((count, most + 1), 0, np.int32),  # one place to spare: a swap is two transfers
+        vacant=filled(count + 1, 0, np.int32),
+        owner=filled(count, 0, np.int8),
         mine=0,
         k=k,
+        most=most,
     )
 
 

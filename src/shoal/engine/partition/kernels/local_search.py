@@ -30,7 +30,7 @@ def best_step(loss: Any, g: Groups, near: Indices, i: int, least: float) -> bool
         if b == a or b == last or owner[b] != mine:  # noqa: SIM109
             continue
         last = b
-        if size[a] > k and size[b] < 2 * k - 1:
+        if size[a] > k and size[b] < g.most:
             delta = leaving(loss, x, w, summary, mass, member, size, a, i)
             delta += entering(loss, x, w, summary, mass, member, size, b, i)
             if delta < best:

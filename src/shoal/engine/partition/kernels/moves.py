@@ -1,7 +1,8 @@
 """The moves of the search that change more than three records: create, dissolve, resplit.
 
-Each is done by transfers that are written down in a log, so that a move that is not wanted is taken
-back; its cost is the sum of its transfers' costs. They keep every group between k and 2k - 1.
+Each is done by transfers that are written down in a log, so that the caller takes back a move that is not wanted; its
+cost is the sum of its transfers' costs. An infinite cost means that the loss, or the groups' sizes, forbid the move: it
+may have stopped halfway. A move that is accepted leaves every group with k to `most` records.
 A log holds (record, old group) pairs, their number in its last cell.
 """
 
@@ -20,9 +21,9 @@ from shoal.engine.partition.kernels.losses import apart, entering, leaving, swap
 
 
 @inner
-def empty_log(k: int) -> Indices:
+def empty_log(most: int) -> Indices:
     """Room for every move's transfers."""
-    return np.zeros(32 * k + 1, dtype=np.int32)
+    return np.zeros(16 * (most + 1) + 1, dtype=np.int32)
 
 
 @bare
@@ -61,17 +62,14 @@ def create(loss: Any, g: Groups, near: Indices, i: int, log: Indices) -> float:
         j = i if t < 0 else near[i, t]
         if owner[label[j]] == mine and size[new] < k < size[label[j]]:
             delta += shift(loss, g, j, new, log)
-    if size[new] < k:
-        take_back(loss, g, log)
-        return np.inf
-    return delta
+    return delta if size[new] == k else np.inf
 
 
 @bare
 def dissolve(loss: Any, g: Groups, near: Indices, a: int, log: Indices) -> float:
     """Every record of group a joins the best near group with room; infinite if one finds none."""
     x, w, summary, mass, member, size = g.x, g.w, g.summary, g.mass, g.member, g.size
-    label, owner, mine, most = g.label, g.owner, g.mine, 2 * g.k - 1
+    label, owner, mine, most = g.label, g.owner, g.mine, g.most
     log[log.size - 1] = 0
     delta = 0.0
     while size[a] > 0:
@@ -85,7 +83,6 @@ def dissolve(loss: Any, g: Groups, near: Indices, a: int, log: Indices) -> float
                     best, where = cost, b
                 last = b
         if where < 0:
-            take_back(loss, g, log)
             return np.inf
         delta += shift(loss, g, i, where, log)
     return delta
@@ -122,8 +119,8 @@ def resplit(
     x, w, summary, mass, member, size, label = g.x, g.w, g.summary, g.mass, g.member, g.size, g.label
     log[log.size - 1] = 0
     total = line_up(loss, g, a, b, rng, pool, lean)
-    least = max(g.k, total - 2 * g.k + 1)
-    cut = least + below(rng, min(2 * g.k - 1, total - g.k) - least + 1)
+    least = max(g.k, total - g.most)
+    cut = least + below(rng, min(g.most, total - g.k) - least + 1)
     delta = 0.0
     s, t, turn = 0, cut, 0
     while True:
