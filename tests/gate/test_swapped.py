@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from command_line import run
 from reference import masking as twin
 from shoal.gate.asked import Asked, TargetGroup
-from shoal.gate.case import Case
+from shoal.gate.context import CheckContext
 from shoal.gate.findings import Finding
 from shoal.gate.policy import policy_named
 from shoal.gate.reading import Written
@@ -41,7 +41,7 @@ def finding(
         () if vital is None else (TargetGroup(vital[0], tuple(vital[1]), "district", **{"promised": True, **target}),)
     )
     asked = Asked(Roles(), (), swapped=("district",), targets=groups)
-    (found,) = swapped_signal(Case(before, Written(after), asked, policy_named("default")))
+    (found,) = swapped_signal(CheckContext(before, Written(after), asked, policy_named("default")))
     return found
 
 

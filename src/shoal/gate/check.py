@@ -17,8 +17,8 @@ import polars as pl
 from shoal.errors import UsageError
 from shoal.gate import content, exposure, linkage, members, previous, promises, roles, swapped, traces
 from shoal.gate.asked import Asked, TargetGroup, read_diversity
-from shoal.gate.case import Case
 from shoal.gate.cells import comparable, sorted_rows
+from shoal.gate.context import CheckContext
 from shoal.gate.findings import Finding, Findings
 from shoal.gate.policy import policy_named
 from shoal.gate.reading import Written, frame_of, read_written
@@ -27,7 +27,7 @@ from shoal.sources.reading import read
 from shoal.table.roles import Roles, names
 from shoal.table.table import Table
 
-Check = Callable[[Case], Finding | tuple[Finding, ...]]
+Check = Callable[[CheckContext], Finding | tuple[Finding, ...]]
 
 # k, l and t, of a release or of one of its steps.
 PROTECTION: tuple[Check, ...] = (
@@ -40,11 +40,11 @@ PROMISES: tuple[Check, ...] = (
     roles.every_role, *PROTECTION, content.undone, content.row_order,
 )  # fmt: skip
 # What only some releases promise: nothing is promised, and nothing checked, where these do not hold.
-PARTICULAR: Mapping[Check, Callable[[Case], bool]] = {
-    promises.written: lambda case: case.expected is not None,
-    promises.swapped: lambda case: bool(case.asked.swapped),
-    swapped.swapped_signal: lambda case: bool(case.asked.swapped),
-    promises.within_groups: lambda case: bool(case.asked.column_groups and case.class_sets),
+PARTICULAR: Mapping[Check, Callable[[CheckContext], bool]] = {
+    promises.written: lambda context: context.expected is not None,
+    promises.swapped: lambda context: bool(context.asked.swapped),
+    swapped.swapped_signal: lambda context: bool(context.asked.swapped),
+    promises.within_groups: lambda context: bool(context.asked.column_groups and context.class_sets),
 }
 # What may leak all the same.
 LEAKS: tuple[Check, ...] = (
@@ -109,12 +109,12 @@ def check(
     )  # fmt: skip
     before = _without_gaps(frame_of(table.frame), chosen, missing)
     labels = table.source.labels.values if table.source is not None and table.source.labels is not None else {}
-    case = Case(
+    context = CheckContext(
         before, _written(release, before), asked, judge, labels=labels,
         previous=None if previous is None else _written(previous, before),
         accept_k=accept_k, first_release=first_release, keep_order=keep_order,
     )  # fmt: skip
-    return examine(aligned(case, shuffled, seed))
+    return examine(aligned(context, shuffled, seed))
 
 
 def _targets(moved: Sequence[str], vital: tuple[str, Sequence[Any]] | None, decoys: int) -> tuple[TargetGroup, ...]:
@@ -139,52 +139,52 @@ def _protected(table: Table, moved: Sequence[str], within: Sequence[str]) -> tup
     return tuple(name for name in chosen if name not in within)
 
 
-def examine(case: Case) -> Findings:
-    """The findings on a case: every check, the three figures, and the CPU time of all this."""
+def examine(context: CheckContext) -> Findings:
+    """The findings on a context: every check, the three figures, and the CPU time of all this."""
     begin = time.process_time()
-    found = _made(PROMISES, case)
-    for number, step in enumerate(case.asked.also, start=1):
-        kept = _made(PROTECTION, replace(case, asked=replace(step, roles=case.asked.roles)))
+    found = _made(PROMISES, context)
+    for number, step in enumerate(context.asked.also, start=1):
+        kept = _made(PROTECTION, replace(context, asked=replace(step, roles=context.asked.roles)))
         found += [replace(finding, check=f"{finding.check} of step {number}") for finding in kept]
-    found += _made(LEAKS, case)
-    return Findings(found, case.policy.name, case.figures, time.process_time() - begin)
+    found += _made(LEAKS, context)
+    return Findings(found, context.policy.name, context.figures, time.process_time() - begin)
 
 
-def _made(checks: Sequence[Check], case: Case) -> list[Finding]:
+def _made(checks: Sequence[Check], context: CheckContext) -> list[Finding]:
     found: list[Finding] = []
     for function in checks:
-        if function in PARTICULAR and not PARTICULAR[function](case):
+        if function in PARTICULAR and not PARTICULAR[function](context):
             continue
-        result = function(case)
+        result = function(context)
         found.extend([result] if isinstance(result, Finding) else result)
     return found
 
 
-def aligned(case: Case, shuffled: bool, seed: int | str | None) -> Case:
-    """The case with the original's rows in the order of the release's, where that order can be known."""
-    before, after = case.before, case.after
+def aligned(context: CheckContext, shuffled: bool, seed: int | str | None) -> CheckContext:
+    """The context with the original's rows in the order of the release's, where that order can be known."""
+    before, after = context.before, context.after
     if before.height != after.height:
-        return replace(case, aligned=False)
+        return replace(context, aligned=False)
     if seed is not None:
-        rows = before[shuffled_order(seed, before, case.asked.changed)]
-        return replace(case, before=rows, order="shuffled")
+        rows = before[shuffled_order(seed, before, context.asked.changed)]
+        return replace(context, before=rows, order="shuffled")
     if shuffled:  # no column is sure to show that the rows stand side by side all the same
-        return replace(case, order="shuffled", aligned=False)
-    if not _moved(case):
-        return case
-    if case.policy.order == "shuffled":
-        return replace(case, order="shuffled", aligned=False)
+        return replace(context, order="shuffled", aligned=False)
+    if not _moved(context):
+        return context
+    if context.policy.order == "shuffled":
+        return replace(context, order="shuffled", aligned=False)
     # Rows that only changed places are told as such; anything else is for the checks of cells.
-    one, two = (sorted_rows(frame, case.untouched) for frame in (before, after))
-    return replace(case, order="broken") if case.untouched and one.equals(two) else case
+    one, two = (sorted_rows(frame, context.untouched) for frame in (before, after))
+    return replace(context, order="broken") if context.untouched and one.equals(two) else context
 
 
-def _moved(case: Case) -> bool:
+def _moved(context: CheckContext) -> bool:
     """Whether rows may have changed places: an untouched column differs, or groups do not hold their members."""
-    if case.untouched:
-        return any(cells.any() for cells in case.changed_cells.values())
-    return members.misplaced(case) > 0 or (
-        case.policy.order == "shuffled" and not follows(case.before, case.after, case.quasi)
+    if context.untouched:
+        return any(cells.any() for cells in context.changed_cells.values())
+    return members.misplaced(context) > 0 or (
+        context.policy.order == "shuffled" and not follows(context.before, context.after, context.quasi)
     )
 
 

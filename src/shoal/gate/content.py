@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from shoal.arrays import Floats, Ints
-from shoal.gate.case import UNALIGNED, UNALIGNED_TODO, Case
 from shoal.gate.cells import codes, is_number, numbers
+from shoal.gate.context import UNALIGNED, UNALIGNED_TODO, CheckContext
 from shoal.gate.findings import Finding, percent
 from shoal.gate.inside import few_valued_averaged, nearly_unique, spread
 from shoal.gate.undone import given_away
@@ -22,25 +22,27 @@ CERTAIN = 4.0  # standard errors by which a rank correlation must differ from no
 MOST_NAMED = 3
 
 
-def undone(case: Case) -> Finding:
+def undone(context: CheckContext) -> Finding:
     """Whether released columns give a protected value away: copies of it, and columns that predict it."""
     copies = [
         f"{name!r} is a copy of the original values of {source!r}, and gives {source!r} away"
-        for name, source in case.copies.items()
+        for name, source in context.copies.items()
     ]
-    if not case.aligned:
+    if not context.aligned:
         text = "; ".join([*copies, f"not measured: {UNALIGNED}"])
-        todo = _ways_out(*next(iter(case.copies.items()))) if copies else UNALIGNED_TODO
-        return case.judged("undone", True, text, todo=todo, promised=case.policy.explicit or bool(copies))
-    protected = [name for name in case.asked.quasi if name in case.after.columns and name in case.before.columns]
-    unchanged = [name for name in case.untouched if name not in case.asked.within and name not in case.copies]
-    before, after = case.before, case.after
-    if case.units is not None:  # one row per person: what is constant for a person gives nothing away
-        rows = np.unique(case.units, return_index=True)[1]
+        todo = _ways_out(*next(iter(context.copies.items()))) if copies else UNALIGNED_TODO
+        return context.make_finding("undone", True, text, todo=todo, promised=context.policy.explicit or bool(copies))
+    protected = [
+        name for name in context.asked.quasi if name in context.after.columns and name in context.before.columns
+    ]
+    unchanged = [name for name in context.untouched if name not in context.asked.within and name not in context.copies]
+    before, after = context.before, context.after
+    if context.units is not None:  # one row per person: what is constant for a person gives nothing away
+        rows = np.unique(context.units, return_index=True)[1]
         before, after = before[rows], after[rows]
     found, records = given_away(
         before, after, protected, unchanged,
-        accepted=case.asked.roles.accept_derived, ordered=case.asked.roles.order,
+        accepted=context.asked.roles.accept_derived, ordered=context.asked.roles.order,
     )  # fmt: skip
     leaks = [
         f"the released {'column' if len(leak.by) == 1 else 'columns'} {', '.join(map(repr, leak.by))} "
@@ -49,9 +51,9 @@ def undone(case: Case) -> Finding:
         for leak in found[:MOST_NAMED]
     ]
     sampled = f" (measured on {records:,} records)" if records < before.height else ""
-    first = next(iter(case.copies.items()), (found[0].by[0], found[0].column) if found else None)
+    first = next(iter(context.copies.items()), (found[0].by[0], found[0].column) if found else None)
     text = "; ".join([*copies, *leaks]) or "no released column gives a protected value away"
-    return case.judged(
+    return context.make_finding(
         "undone", first is not None, text + sampled, len(copies) + len(found), 0,
         "" if first is None else _ways_out(*first), promised=True,
     )  # fmt: skip
@@ -61,35 +63,37 @@ def _ways_out(name: str, source: str) -> str:
     return f"protect it with its source: --derived {name}={source}; drop it: --drop {name}; or --accept-derived {name}"
 
 
-def row_order(case: Case) -> Finding:
+def row_order(context: CheckContext) -> Finding:
     """Whether the kept order of the rows follows a protected column, an identifier or the unit."""
-    if case.order != "kept" or not case.aligned:
-        return case.judged("order", False, "the rows are not in the order of the original", 0, 0)
-    names = dict.fromkeys((*case.asked.quasi, *case.asked.swapped, *case.asked.roles.removed))
-    found = {name: _follows_order(case, name) for name in names if name in case.before.columns}
+    if context.order != "kept" or not context.aligned:
+        return context.make_finding("order", False, "the rows are not in the order of the original", 0, 0)
+    names = dict.fromkeys((*context.asked.quasi, *context.asked.swapped, *context.asked.roles.removed))
+    found = {name: _follows_order(context, name) for name in names if name in context.before.columns}
     caught = {name: figure for name, figure in found.items() if figure}
     if not caught:
-        return case.judged("order", False, "the order of the rows follows no protected column or identifier", 0, 0)
+        return context.make_finding(
+            "order", False, "the order of the rows follows no protected column or identifier", 0, 0
+        )
     worst = max(caught, key=lambda name: caught[name])
     text = f"the order of the rows follows {worst!r} (correlation {caught[worst]:.2f})"
-    if case.keep_order:
-        return case.judged("order", False, f"{text}, kept on the publisher's word", round(caught[worst], 4))
-    removed = worst in case.asked.roles.removed
+    if context.keep_order:
+        return context.make_finding("order", False, f"{text}, kept on the publisher's word", round(caught[worst], 4))
+    removed = worst in context.asked.roles.removed
     why = "neighbouring rows belong together" if removed else "a position in the file discloses the value"
-    return case.judged(
+    return context.make_finding(
         "order", True, f"{text}: {why}", round(caught[worst], 4),
         RANK_CORRELATION, "write the rows in a random order (--shuffle), or insist on it (--keep-order)", promised=True,
     )  # fmt: skip
 
 
-def _follows_order(case: Case, name: str) -> float:
+def _follows_order(context: CheckContext, name: str) -> float:
     """How closely the rows' order follows a column, where it is more than chance; 0 otherwise.
 
     The larger of the rank correlation with the position and that of neighbouring rows; for labels, how much more often
     neighbours agree than two records drawn at random.
     """
-    column = case.before[name]
-    is_label = not is_number(column) or name in case.asked.roles.nominal or name == case.asked.unit
+    column = context.before[name]
+    is_label = not is_number(column) or name in context.asked.roles.nominal or name == context.asked.unit
     values: Floats = codes(column).astype(np.float64) if is_label else numbers(column)
     present = np.flatnonzero(~np.isnan(values))
     n = present.size
@@ -121,16 +125,16 @@ def _agreement(labels: Ints) -> float:
     return max(0.0, (float((labels[1:] == labels[:-1]).mean()) - by_chance) / (1.0 - by_chance))
 
 
-def narrow_classes(case: Case) -> Finding:
+def narrow_classes(context: CheckContext) -> Finding:
     """Confidential numbers that lie so close together within a class that the class discloses them."""
-    names = [name for name in case.columns.confidential if is_number(case.after[name])]
-    if not names or not case.class_sets:
-        return case.judged("spread", False, "no confidential number is released")
+    names = [name for name in context.columns.confidential if is_number(context.after[name])]
+    if not names or not context.class_sets:
+        return context.make_finding("spread", False, "no confidential number is released")
     records, parts = 0, []
     for name in names:
-        values = numbers(case.after[name])
+        values = numbers(context.after[name])
         worst = max(
-            (s for s in (spread(c, values, units=case.units) for c in case.class_sets) if s is not None),
+            (s for s in (spread(c, values, units=context.units) for c in context.class_sets) if s is not None),
             key=lambda s: s.narrow_records, default=None,
         )  # fmt: skip
         if worst is not None and worst.narrow_records:
@@ -140,29 +144,31 @@ def narrow_classes(case: Case) -> Finding:
                 f"usual spread (for example {worst.low:g} to {worst.high:g} in a class of {worst.size})"
             )
     text = "; ".join(parts) or "no class discloses a confidential number by its narrow range"
-    return case.judged("spread", records > 0, text, records, 0, "take a larger k, or ask for t (shoal generalize -t)")
+    return context.make_finding(
+        "spread", records > 0, text, records, 0, "take a larger k, or ask for t (shoal generalize -t)"
+    )
 
 
-def confidential_keys(case: Case) -> Finding:
+def confidential_keys(context: CheckContext) -> Finding:
     """Confidential numbers that are nearly unique: a key for anybody who knows them."""
     keys = [
         name
-        for name in case.columns.confidential
-        if is_number(case.after[name]) and nearly_unique(numbers(case.after[name]), case.units).is_key
+        for name in context.columns.confidential
+        if is_number(context.after[name]) and nearly_unique(numbers(context.after[name]), context.units).is_key
     ]
     if not keys:
-        return case.judged("keys", False, "no confidential number is nearly unique")
+        return context.make_finding("keys", False, "no confidential number is nearly unique")
     text = f"nearly unique, and so a key for whoever knows them: {', '.join(map(repr, keys))}"
-    return case.judged("keys", True, text, len(keys), 0, "round the values, or state who could know them")
+    return context.make_finding("keys", True, text, len(keys), 0, "round the values, or state who could know them")
 
 
-def few_valued(case: Case) -> Finding:
+def few_valued(context: CheckContext) -> Finding:
     """A 0/1 or few-valued column among averaged numbers: a group's average can be somebody's value."""
-    if not case.aligned:
-        return case.unmeasured("few-valued", UNALIGNED, UNALIGNED_TODO)
+    if not context.aligned:
+        return context.unmeasured("few-valued", UNALIGNED, UNALIGNED_TODO)
     records, parts = 0, []
-    for name in case.aggregated:
-        leak = few_valued_averaged(case.before[name], case.after[name], case.units)
+    for name in context.aggregated:
+        leak = few_valued_averaged(context.before[name], context.after[name], context.units)
         if leak is not None and leak.given_away:
             records += leak.given_away
             parts.append(
@@ -170,6 +176,6 @@ def few_valued(case: Case) -> Finding:
                 f"{leak.value:g}"
             )
     text = "; ".join(parts) or "no few-valued column was averaged"
-    return case.judged(
+    return context.make_finding(
         "few-valued", records > 0, text, records, 0, "treat it as labels (--nominal), or call it confidential"
     )

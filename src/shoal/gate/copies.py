@@ -14,7 +14,7 @@ import polars as pl
 from shoal.gate.cells import TEXT, agreeing, is_number, text_of
 
 if TYPE_CHECKING:
-    from shoal.gate.case import Case
+    from shoal.gate.context import CheckContext
 
 SAMPLE = 2_000  # rows compared before whole columns are
 COPIED = 0.9  # agreement beyond chance that makes a copy
@@ -22,38 +22,40 @@ GAIN = 0.25  # of what the release itself leaves unknown: a protected column tha
 DISTINCT = 20  # values that show a copy among rows whose order is not known
 
 
-def copied_columns(case: Case) -> dict[str, str]:
+def copied_columns(context: CheckContext) -> dict[str, str]:
     """For each released column that copies a protected one, the name of that one."""
-    protected = [name for name in case.asked.quasi if name in case.before.columns]
-    left_out = {*protected, *case.asked.within, *case.asked.roles.accept_derived}
-    others = [name for name in case.after.columns if name not in left_out]
+    protected = [name for name in context.asked.quasi if name in context.before.columns]
+    left_out = {*protected, *context.asked.within, *context.asked.roles.accept_derived}
+    others = [name for name in context.after.columns if name not in left_out]
     found: dict[str, str] = {}
     for source in protected:
-        original = case.before[source]
+        original = context.before[source]
         if original.n_unique() < 2:
             continue
         for name in others:
-            if name not in found and _is_copy(case, original, name):
+            if name not in found and _is_copy(context, original, name):
                 found[name] = source
     return found
 
 
-def _is_copy(case: Case, original: pl.Series, name: str) -> bool:
-    column = case.after[name]
-    if not case.aligned:
+def _is_copy(context: CheckContext, original: pl.Series, name: str) -> bool:
+    column = context.after[name]
+    if not context.aligned:
         one, two = _same_form(original, column)
         distinct = one.n_unique()
         alike = distinct >= DISTINCT and two.len() == one.len() and two.n_unique() == distinct
         return alike and bool(one.sort().equals(two.sort(), null_equal=True))
-    place = np.unique(np.linspace(0, case.rows - 1, SAMPLE).astype(np.int64)) if case.rows else np.empty(0, np.int64)
+    place = (
+        np.unique(np.linspace(0, context.rows - 1, SAMPLE).astype(np.int64)) if context.rows else np.empty(0, np.int64)
+    )
     if _agreement(original.gather(place), column.gather(place)) < COPIED:
         return False
     share = _agreement(original, column)
     if share < COPIED:
         return False
-    if original.name not in case.after.columns:
+    if original.name not in context.after.columns:
         return True
-    own = _agreement(original, case.after[original.name])
+    own = _agreement(original, context.after[original.name])
     return share - own > GAIN * (1 - own)
 
 

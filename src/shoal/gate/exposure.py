@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.gate.case import Case
 from shoal.gate.cells import missing_cells
+from shoal.gate.context import CheckContext
 from shoal.gate.findings import Finding, counted, percent
 
 CAUTION = "take a larger k, or fewer or coarser quasi-identifiers"
@@ -14,84 +14,92 @@ MANY = 0.2  # from this share of suppressed rows on, the rest may no longer stan
 NEARLY_ALL = 0.9  # and from this one on the file is no release of these records
 
 
-def missing(case: Case) -> Finding:
+def missing(context: CheckContext) -> Finding:
     """Missing cells make k ambiguous: as a value of their own, or as unlike every other cell."""
-    gaps = np.zeros(case.rows, dtype=bool)
-    for name in case.quasi:
-        gaps |= missing_cells(case.after[name])
-    gaps &= case.kept  # a suppressed row is counted as such
+    gaps = np.zeros(context.rows, dtype=bool)
+    for name in context.quasi:
+        gaps |= missing_cells(context.after[name])
+    gaps &= context.kept  # a suppressed row is counted as such
     count = int(gaps.sum())
-    told = "no released quasi-identifier has a missing cell"
+    message = "no released quasi-identifier has a missing cell"
     if count:
-        told = (
-            f"{count:,} rows miss a quasi-identifier: k is {case.joint.smallest:,} if missing counts as a value of its "
-            "own, and 1 if a missing cell is like no other"
+        message = (
+            f"{count:,} rows miss a quasi-identifier: k is {context.joint.smallest:,} if missing counts as a value of "
+            "its own, and 1 if a missing cell is like no other"
         )
-    return case.judged(
-        "missing", count > 0, told, count, 0, "drop these rows (--missing drop), or fill the cells before"
+    return context.make_finding(
+        "missing", count > 0, message, count, 0, "drop these rows (--missing drop), or fill the cells before"
     )
 
 
-def suppressed(case: Case) -> Finding:
+def suppressed(context: CheckContext) -> Finding:
     """Suppressed rows: too few to hide each other, or so many that little is released."""
-    rows = ~case.kept
+    rows = ~context.kept
     count = int(rows.sum())
-    hidden = count if case.units is None else int(np.unique(case.units[rows]).size)
-    share = count / max(case.rows, 1)
+    hidden = count if context.units is None else int(np.unique(context.units[rows]).size)
+    share = count / max(context.rows, 1)
     text = f"{count:,} rows are suppressed in every protected column"
-    if 0 < hidden < case.wanted_k:
-        who = "" if case.units is None else f" of {counted(hidden, 'person')} or households"
-        return case.judged(
-            "suppressed", True, f"{text}{who}: fewer than {case.wanted_k}, a small class of their own", count,
-            case.wanted_k, "drop the suppressed rows, or suppress more of them", promised=hidden < case.required_k,
+    if 0 < hidden < context.wanted_k:
+        who = "" if context.units is None else f" of {counted(hidden, 'person')} or households"
+        return context.make_finding(
+            "suppressed", True, f"{text}{who}: fewer than {context.wanted_k}, a small class of their own", count,
+            context.wanted_k, "drop the suppressed rows, or suppress more of them",
+            promised=hidden < context.required_k,
         )  # fmt: skip
     if share > MANY:
-        text = f"{count:,} of {case.rows:,} rows ({percent(share)}) are suppressed in every protected column"
+        text = f"{count:,} of {context.rows:,} rows ({percent(share)}) are suppressed in every protected column"
         what = "nearly nothing is released" if share > NEARLY_ALL else "the rest may no longer stand for the file"
-        return case.judged(
-            "suppressed", True, f"{text}: {what}", count, int((NEARLY_ALL if share > NEARLY_ALL else MANY) * case.rows),
+        return context.make_finding(
+            "suppressed", True, f"{text}: {what}", count,
+            int((NEARLY_ALL if share > NEARLY_ALL else MANY) * context.rows),
             "take a smaller k, or fewer or coarser quasi-identifiers, so that fewer rows are suppressed",
             promised=share > NEARLY_ALL,
         )  # fmt: skip
-    return case.judged("suppressed", False, text, count, int(MANY * case.rows))
+    return context.make_finding("suppressed", False, text, count, int(MANY * context.rows))
 
 
-def maximum_risk(case: Case) -> Finding:
+def maximum_risk(context: CheckContext) -> Finding:
     """The maximum re-identification risk over the known columns."""
-    smallest = case.figures.known.k
+    smallest = context.figures.known.k
     risk = 1.0 / smallest if smallest else 0.0
-    limit = case.policy.thresholds.maximum_risk
+    limit = context.policy.thresholds.maximum_risk
     finding = f"an intruder who knows all known columns of a record finds it with a chance of at most {risk:.4g}"
-    return case.judged("maximum-risk", limit is not None and risk > limit, finding, round(risk, 6), limit, CAUTION)
+    return context.make_finding(
+        "maximum-risk", limit is not None and risk > limit, finding, round(risk, 6), limit, CAUTION
+    )
 
 
-def average_risk(case: Case) -> Finding:
+def average_risk(context: CheckContext) -> Finding:
     """The average re-identification risk over the known columns: one over the persons in a class."""
-    risk = _average(case)
-    limit = case.policy.thresholds.average_risk
+    risk = _average(context)
+    limit = context.policy.thresholds.average_risk
     finding = f"over all records that chance is {risk:.4g} on average"
-    return case.judged("average-risk", limit is not None and risk > limit, finding, round(risk, 6), limit, CAUTION)
+    return context.make_finding(
+        "average-risk", limit is not None and risk > limit, finding, round(risk, 6), limit, CAUTION
+    )
 
 
-def _average(case: Case) -> float:
-    records = int(case.known.sizes.sum())
-    return float((case.known.sizes / case.unit_counts(case.known)).sum() / records) if records else 0.0
+def _average(context: CheckContext) -> float:
+    records = int(context.known.sizes.sum())
+    return float((context.known.sizes / context.unit_counts(context.known)).sum() / records) if records else 0.0
 
 
-def row_risk(case: Case) -> Finding:
+def row_risk(context: CheckContext) -> Finding:
     """Records above the greatest risk that a single record may have."""
-    limit = case.policy.thresholds.row_risk
+    limit = context.policy.thresholds.row_risk
     if limit is None:
-        return case.judged("row-risk", False, "the policy has no limit for a single record")
-    above = int(case.known.sizes[1.0 / case.unit_counts(case.known) > limit].sum())
-    return case.judged("row-risk", above > 0, f"{above:,} records have a risk above {limit:g}", above, 0, CAUTION)
+        return context.make_finding("row-risk", False, "the policy has no limit for a single record")
+    above = int(context.known.sizes[1.0 / context.unit_counts(context.known) > limit].sum())
+    return context.make_finding(
+        "row-risk", above > 0, f"{above:,} records have a risk above {limit:g}", above, 0, CAUTION
+    )
 
 
-def small_counts(case: Case) -> Finding:
+def small_counts(context: CheckContext) -> Finding:
     """Classes so small that a table of them would show counts nobody may publish."""
-    limit = case.policy.thresholds.small_count
+    limit = context.policy.thresholds.small_count
     if not limit:
-        return case.judged("small-counts", False, "the policy has no rule on small counts")
-    small = int((case.unit_counts(case.known) <= limit).sum())
-    finding = f"{small:,} classes have 1 to {limit} {'persons' if case.units is not None else 'records'}"
-    return case.judged("small-counts", small > 0, finding, small, 0, f"take k above {limit}")
+        return context.make_finding("small-counts", False, "the policy has no rule on small counts")
+    small = int((context.unit_counts(context.known) <= limit).sum())
+    finding = f"{small:,} classes have 1 to {limit} {'persons' if context.units is not None else 'records'}"
+    return context.make_finding("small-counts", small > 0, finding, small, 0, f"take k above {limit}")

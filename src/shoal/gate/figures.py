@@ -25,7 +25,7 @@ from shoal.arrays import Bools, Floats, Ints
 from shoal.gate.cells import Classes, codes, comparable, differing, is_number, numbers
 
 if TYPE_CHECKING:
-    from shoal.gate.case import Case
+    from shoal.gate.context import CheckContext
 
 ALL = 20_000  # up to so many records each one is looked for
 SAMPLE = 5_000
@@ -70,25 +70,27 @@ class Figures:
         return {**sets, "added_uniques": self.added_uniques} if self.added_uniques else sets
 
 
-def measure_figures(case: Case) -> Figures:
+def measure_figures(context: CheckContext) -> Figures:
     """The figures of a release; equal sets of columns are measured once."""
-    columns = case.columns
+    columns = context.columns
     sets = (columns.protected, columns.known, columns.released, columns.not_confidential)
     made: dict[frozenset[str], Figure] = {}
     for chosen in sets:
         if frozenset(chosen) not in made:
-            made[frozenset(chosen)] = _figure(case, chosen)
+            made[frozenset(chosen)] = _figure(context, chosen)
     protected, known, released, rest = (made[frozenset(chosen)] for chosen in sets)
-    added = added_uniques(case.after, columns.known, columns.unassigned) if known.k < max(case.required_k, 2) else {}
-    return Figures(protected, known, released, rest, added, case.rows, case.units is not None)
+    added = (
+        added_uniques(context.after, columns.known, columns.unassigned) if known.k < max(context.required_k, 2) else {}
+    )
+    return Figures(protected, known, released, rest, added, context.rows, context.units is not None)
 
 
-def _figure(case: Case, columns: tuple[str, ...]) -> Figure:
-    found = case.over(columns)
-    counts = case.unit_counts(found)
+def _figure(context: CheckContext, columns: tuple[str, ...]) -> Figure:
+    found = context.over(columns)
+    counts = context.unit_counts(found)
     smallest = int(counts.min()) if counts.size else 0
     alone = int(found.sizes[counts == 1].sum())
-    linked, error = linked_share(case, columns) if case.aligned else (None, None)
+    linked, error = linked_share(context, columns) if context.aligned else (None, None)
     return Figure(columns, smallest, alone, linked, error)
 
 
@@ -141,9 +143,9 @@ class _Space:
     counts: Ints
 
 
-def linked_share(case: Case, columns: tuple[str, ...]) -> tuple[float, float | None]:
+def linked_share(context: CheckContext, columns: tuple[str, ...]) -> tuple[float, float | None]:
     """The share of people whom the intruder finds, and its standard error where it was measured on a sample."""
-    n = case.rows
+    n = context.rows
     if not n:
         return 0.0, None
     drawn = np.arange(n)
@@ -151,9 +153,9 @@ def linked_share(case: Case, columns: tuple[str, ...]) -> tuple[float, float | N
         drawn = np.sort(np.random.default_rng(0).choice(n, SAMPLE, replace=False))
     if not columns:
         return round(1.0 / n, 6), None
-    found = case.over(columns, with_suppressed=True)
-    space = _space(case, found, drawn)
-    chance = _chances(case, space, found, drawn)
+    found = context.over(columns, with_suppressed=True)
+    space = _space(context, found, drawn)
+    chance = _chances(context, space, found, drawn)
     share = float(chance.mean())
     if drawn.size == n:
         return round(share, 6), None
@@ -161,26 +163,26 @@ def linked_share(case: Case, columns: tuple[str, ...]) -> tuple[float, float | N
     return round(share, 6), round(float(error), 6)
 
 
-def own_among_nearest(case: Case, found: Classes, drawn: Ints) -> Bools:
+def own_among_nearest(context: CheckContext, found: Classes, drawn: Ints) -> Bools:
     """For each drawn record, whether its own class is among those that fit best."""
-    return _pick(_space(case, found, drawn))[0]
+    return _pick(_space(context, found, drawn))[0]
 
 
-def _space(case: Case, found: Classes, drawn: Ints) -> _Space:
+def _space(context: CheckContext, found: Classes, drawn: Ints) -> _Space:
     """Sort the columns by how the intruder compares them."""
     exact: list[Ints] = []
     numeric: list[tuple[Floats, Floats]] = []  # of all records, before and after
     labels: list[tuple[Ints, Ints, float]] = []
     for name in found.columns:
-        if name not in case.before.columns:
-            exact.append(codes(case.after[name]))  # a new column: whoever knows it knows it as released
+        if name not in context.before.columns:
+            exact.append(codes(context.after[name]))  # a new column: whoever knows it knows it as released
             continue
-        before, after = case.before[name], case.after[name]
-        if not differing(before, after, blanks=case.written.blanks, tolerance=case.written.tolerance).any():
+        before, after = context.before[name], context.after[name]
+        if not differing(before, after, blanks=context.written.blanks, tolerance=context.written.tolerance).any():
             exact.append(codes(after))
             continue
-        ranks = _ranks(case, name)
-        codes_only = name in case.asked.roles.nominal
+        ranks = _ranks(context, name)
+        codes_only = name in context.asked.roles.nominal
         if ranks is not None or (is_number(before) and is_number(after) and not codes_only):
             old, new = ranks if ranks is not None else (numbers(before), numbers(after))
             gaps = np.isnan(old) | np.isnan(new)
@@ -189,14 +191,14 @@ def _space(case: Case, found: Classes, drawn: Ints) -> _Space:
             numeric.append(_standardized(old, new))
             continue
         one, two = _shared_codes(before, after)
-        starred = case.starred(name)
+        starred = context.starred(name)
         if not np.isin(two[~starred], one).all() or _is_function(one[~starred], two[~starred]):
             exact.append(two)  # categories and stars: the intruder can derive which one a value is in
         else:
             labels.append((one, two, 2.0 / max(_gini(one), 1e-12)))
-    block = _combined(exact, case.rows)
+    block = _combined(exact, context.rows)
     first = found.first
-    n_points, empty = found.sizes.size, np.empty((case.rows, 0))
+    n_points, empty = found.sizes.size, np.empty((context.rows, 0))
     old_numbers = np.column_stack([old for old, _ in numeric]) if numeric else empty
     new_numbers = np.column_stack([new for _, new in numeric]) if numeric else empty
     old_labels = np.column_stack([old for old, _, _ in labels]) if labels else empty.astype(np.int64)
@@ -215,12 +217,12 @@ def _space(case: Case, found: Classes, drawn: Ints) -> _Space:
     )
 
 
-def _chances(case: Case, space: _Space, found: Classes, drawn: Ints) -> Floats:
+def _chances(context: CheckContext, space: _Space, found: Classes, drawn: Ints) -> Floats:
     """For each person the chance that the record the intruder takes is their own."""
     right, total, candidates = _pick(space)
-    if case.units is None:
+    if context.units is None:
         return np.where(right, 1.0 / np.maximum(total, 1), 0.0)
-    own_records = _records_of_unit(case.units, found, drawn, right, candidates)
+    own_records = _records_of_unit(context.units, found, drawn, right, candidates)
     return np.where(right, own_records / np.maximum(total, 1), 0.0)
 
 
@@ -324,17 +326,17 @@ def _standardized(old: Floats, new: Floats) -> tuple[Floats, Floats]:
     return np.nan_to_num((old - centre) / scale), np.nan_to_num((new - centre) / scale)
 
 
-def _ranks(case: Case, name: str) -> tuple[Floats, Floats] | None:
+def _ranks(context: CheckContext, name: str) -> tuple[Floats, Floats] | None:
     """Both versions of an ordinal column as ranks, where its order is known and holds every value."""
-    order = case.asked.roles.order.get(name)
-    dtype = case.before[name].dtype
+    order = context.asked.roles.order.get(name)
+    dtype = context.before[name].dtype
     if order is None and isinstance(dtype, pl.Enum):
         order = tuple(dtype.categories)
     if order is None:
         return None
     place = {value: float(i) for i, value in enumerate(order)}
     found = []
-    for column in (case.before[name], case.after[name]):
+    for column in (context.before[name], context.after[name]):
         text = column.cast(pl.String)
         ranks = text.replace_strict(list(place), list(place.values()), default=None, return_dtype=pl.Float64)
         if ranks.null_count() != column.null_count():

@@ -9,49 +9,51 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.arrays import Floats, Ints
-from shoal.gate.case import UNALIGNED, UNALIGNED_TODO, Case
+from shoal.gate.context import UNALIGNED, UNALIGNED_TODO, CheckContext
 from shoal.gate.figures import ALL, SAMPLE, Figure, own_among_nearest
 from shoal.gate.findings import Finding, percent
 
 
-def linkages(case: Case) -> tuple[Finding, ...]:
+def linkages(context: CheckContext) -> tuple[Finding, ...]:
     """The share of people found by three intruders: by distance, beside all but confidential columns, by the groups."""
-    limit = case.policy.thresholds.linkage
+    limit = context.policy.thresholds.linkage
     checks = ("distance-linkage", "released-linkage", "group-linkage")
-    if not case.aligned:
-        return tuple(case.unmeasured(check, UNALIGNED, UNALIGNED_TODO) for check in checks[:2])
-    known, wider = case.figures.known, case.figures.not_confidential
+    if not context.aligned:
+        return tuple(context.unmeasured(check, UNALIGNED, UNALIGNED_TODO) for check in checks[:2])
+    known, wider = context.figures.known, context.figures.not_confidential
     found = [
-        _finding(case, checks[0], known, "knows the known columns and takes the best fitting record", limit),
+        _finding(context, checks[0], known, "knows the known columns and takes the best fitting record", limit),
         _finding(
-            case, checks[1], wider, "knows every released column but the confidential ones",
-            case.policy.thresholds.released_linkage,
+            context, checks[1], wider, "knows every released column but the confidential ones",
+            context.policy.thresholds.released_linkage,
         ),
     ]  # fmt: skip
-    if case.asked.column_groups and case.class_sets:
-        found.append(_finding(case, checks[2], _by_groups(case), "knows the column groups and their centroids", limit))
+    if context.asked.column_groups and context.class_sets:
+        found.append(
+            _finding(context, checks[2], _by_groups(context), "knows the column groups and their centroids", limit)
+        )
     return tuple(found)
 
 
-def _finding(case: Case, check: str, figure: Figure, intruder: str, limit: float | None) -> Finding:
+def _finding(context: CheckContext, check: str, figure: Figure, intruder: str, limit: float | None) -> Finding:
     share = figure.linked or 0.0
     text = f"an intruder who {intruder} finds {percent(share, 2)} of the people"
     if figure.linked_se is not None:
         text += f" (standard error {percent(figure.linked_se, 2)}, on {SAMPLE:,} records)"
     todo = "take a larger k, protect more columns, or drop some"
-    return case.judged(check, limit is not None and share > limit, text, round(share, 6), limit, todo)
+    return context.make_finding(check, limit is not None and share > limit, text, round(share, 6), limit, todo)
 
 
-def _by_groups(case: Case) -> Figure:
+def _by_groups(context: CheckContext) -> Figure:
     """People found by the intersection of the nearest classes of each column group."""
-    rows = np.flatnonzero(case.kept)
+    rows = np.flatnonzero(context.kept)
     drawn: Ints = rows
     if rows.size > ALL:
         drawn = np.sort(np.random.default_rng(0).choice(rows, SAMPLE, replace=False))
     right = np.ones(drawn.size, dtype=bool)
-    for found in case.class_sets:
-        right &= own_among_nearest(case, found, drawn)
-    chance: Floats = np.where(right, 1.0 / case.joint.sizes[case.joint.labels[drawn]], 0.0)
+    for found in context.class_sets:
+        right &= own_among_nearest(context, found, drawn)
+    chance: Floats = np.where(right, 1.0 / context.joint.sizes[context.joint.labels[drawn]], 0.0)
     share = float(chance.mean()) if chance.size else 0.0
     error = None
     if drawn.size < rows.size:

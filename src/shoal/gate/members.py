@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.arrays import Bools, Floats
-from shoal.gate.case import UNALIGNED, UNALIGNED_TODO, Case
 from shoal.gate.cells import Classes, numbers
+from shoal.gate.context import UNALIGNED, UNALIGNED_TODO, CheckContext
 from shoal.gate.findings import Finding, percent
 
 UNCHANGED = 0.05  # share of numbers that may equal their group's mean by chance
@@ -19,12 +19,12 @@ FEW = 3  # members of whom all but one can solve an exact mean for the last
 LAST_BITS = 8  # so many steps of the last bit are residue, not data
 
 
-def misplaced(case: Case) -> int:
+def misplaced(context: CheckContext) -> int:
     """How many classes of a column do not hold their members' mean or median, where most classes do."""
     wrong = 0
-    for found, _, before, after in _columns(case):
+    for found, _, before, after in _columns(context):
         if not np.isnan(before).any():
-            fits = _aggregate_fits(case, found, before, after)
+            fits = _aggregate_fits(context, found, before, after)
             # Members that are all equal have every mean and median: only the other groups tell which it is.
             varied = found.reduced(np.minimum, before) < found.reduced(np.maximum, before)
             telling = fits[varied] if varied.any() else fits
@@ -33,34 +33,34 @@ def misplaced(case: Case) -> int:
     return wrong
 
 
-def holds_aggregates(case: Case) -> bool:
+def holds_aggregates(context: CheckContext) -> bool:
     """Whether most classes of every averaged column hold the mean or median of their rows: the rows are in place."""
     shares = []
-    for found, _, before, after in _columns(case):
+    for found, _, before, after in _columns(context):
         varied = found.reduced(np.minimum, before) < found.reduced(np.maximum, before)
         if varied.any() and not np.isnan(before).any():
-            shares.append(float(_aggregate_fits(case, found, before, after)[varied].mean()))
+            shares.append(float(_aggregate_fits(context, found, before, after)[varied].mean()))
     return bool(shares) and min(shares) >= 0.5
 
 
-def _columns(case: Case) -> list[tuple[Classes, str, Floats, Floats]]:
+def _columns(context: CheckContext) -> list[tuple[Classes, str, Floats, Floats]]:
     """Each aggregated column, before and after, with the classes in which it is the same for all members."""
     return [
-        (found, name, *case.aggregated[name])
-        for found in case.class_sets
+        (found, name, *context.aggregated[name])
+        for found in context.class_sets
         for name in found.columns
-        if name in case.aggregated and found.sizes.size
+        if name in context.aggregated and found.sizes.size
     ]
 
 
-def _aggregate_fits(case: Case, found: Classes, before: Floats, after: Floats) -> Bools:
+def _aggregate_fits(context: CheckContext, found: Classes, before: Floats, after: Floats) -> Bools:
     """For each class, whether it holds its members' mean (weighted or not) or median: whichever most classes hold."""
     released = after[found.first]
     slack = _slack(found, before, after)
     with np.errstate(all="ignore"):
         fits = [np.abs(found.reduced(np.add, before) / found.sizes - released) <= slack]
-        if case.asked.weight is not None and not fits[0].all():
-            weight = numbers(case.before[case.asked.weight])
+        if context.asked.weight is not None and not fits[0].all():
+            weight = numbers(context.before[context.asked.weight])
             mean = found.reduced(np.add, before * weight) / found.reduced(np.add, weight)
             fits.append(np.abs(mean - released) <= slack)
     if not fits[-1].all():
@@ -87,40 +87,40 @@ def _medians(found: Classes, values: Floats) -> Floats:
 # -- what may leak -------------------------------------------------------------------------------
 
 
-def dominance(case: Case) -> Finding:
+def dominance(context: CheckContext) -> Finding:
     """Groups too few, or of whose total (of absolute values) two members make up most."""
-    if not case.aligned:
-        return case.unmeasured("dominance", UNALIGNED, UNALIGNED_TODO)
-    limits = case.policy.thresholds
-    columns = [part for part in _columns(case) if (part[2] != part[3]).any()]
+    if not context.aligned:
+        return context.unmeasured("dominance", UNALIGNED, UNALIGNED_TODO)
+    limits = context.policy.thresholds
+    columns = [part for part in _columns(context) if (part[2] != part[3]).any()]
     if not columns:
-        return case.judged("dominance", False, "no column holds means: there are no totals to dominate")
+        return context.make_finding("dominance", False, "no column holds means: there are no totals to dominate")
     small, broken, one, two, worst = 0, 0, 0.0, 0.0, ""
-    for found in case.class_sets:
-        small += int((case.unit_counts(found) < limits.dominance_units).sum())
+    for found in context.class_sets:
+        small += int((context.unit_counts(found) < limits.dominance_units).sum())
     for found, name, before, _ in columns:
-        top, pair = _shares(*_by_unit(case, found, np.abs(np.nan_to_num(before))))
+        top, pair = _shares(*_by_unit(context, found, np.abs(np.nan_to_num(before))))
         broken += int((pair > limits.dominance_share).sum())
         if pair.max() > two:
             one, two, worst = float(top[pair == pair.max()].max()), float(pair.max()), name
-    told = (
+    message = (
         f"{small:,} groups have fewer than {limits.dominance_units} members; in {broken:,} totals of a column over a "
         f"group the two largest members make up more than {percent(limits.dominance_share)}"
     )
     if worst:
-        told += f" (at most {percent(two)}, the largest alone {percent(one)}, in {worst!r})"
-    return case.judged(
-        "dominance", small + broken > 0, told, round(two, 4), limits.dominance_share,
+        message += f" (at most {percent(two)}, the largest alone {percent(one)}, in {worst!r})"
+    return context.make_finding(
+        "dominance", small + broken > 0, message, round(two, 4), limits.dominance_share,
         "take a larger k; cap or recode the largest values before grouping",
     )  # fmt: skip
 
 
-def _by_unit(case: Case, found: Classes, values: Floats) -> tuple[Classes, Floats]:
+def _by_unit(context: CheckContext, found: Classes, values: Floats) -> tuple[Classes, Floats]:
     """The classes with one member per person or household, whose rows are added up; as they are without units."""
-    if case.units is None:
+    if context.units is None:
         return found, values
-    inside, width = found.labels >= 0, int(case.units.max(initial=0)) + 1
-    pairs, member = np.unique(found.labels[inside] * width + case.units[inside], return_inverse=True)
+    inside, width = found.labels >= 0, int(context.units.max(initial=0)) + 1
+    pairs, member = np.unique(found.labels[inside] * width + context.units[inside], return_inverse=True)
     labels = (pairs // width).astype(np.int64)
     totals: Floats = np.bincount(member.reshape(-1), weights=values[inside], minlength=pairs.size).astype(np.float64)
     sizes = np.bincount(labels, minlength=found.sizes.size).astype(np.int64)
@@ -140,34 +140,34 @@ def _shares(found: Classes, values: Floats) -> tuple[Floats, Floats]:
     return np.asarray(top / largest / safe), np.asarray((top / largest + second / largest) / safe)
 
 
-def unchanged_rows(case: Case) -> Finding:
+def unchanged_rows(context: CheckContext) -> Finding:
     """Rows whose quasi-identifiers all hold their original values, apart from groups whose members are all equal."""
-    if not case.aligned:
-        return case.unmeasured("unchanged-rows", UNALIGNED, UNALIGNED_TODO)
-    limit = case.policy.thresholds.unchanged_rows
-    if not case.kept_values:
-        return case.judged("unchanged-rows", False, "no column is protected", 0, limit)
-    same, varied = zip(*case.kept_values, strict=True)
-    small = np.ones(case.rows, dtype=bool)  # a row in a class of k records is hidden, whatever its values are
-    inside = case.known.labels >= 0
-    small[inside] = (case.unit_counts(case.known) < case.promised_k)[case.known.labels[inside]]
-    rows = int((np.all(same, axis=0) & np.any(varied, axis=0) & case.kept & small).sum())
-    return case.judged(
+    if not context.aligned:
+        return context.unmeasured("unchanged-rows", UNALIGNED, UNALIGNED_TODO)
+    limit = context.policy.thresholds.unchanged_rows
+    if not context.kept_values:
+        return context.make_finding("unchanged-rows", False, "no column is protected", 0, limit)
+    same, varied = zip(*context.kept_values, strict=True)
+    small = np.ones(context.rows, dtype=bool)  # a row in a class of k records is hidden, whatever its values are
+    inside = context.known.labels >= 0
+    small[inside] = (context.unit_counts(context.known) < context.promised_k)[context.known.labels[inside]]
+    rows = int((np.all(same, axis=0) & np.any(varied, axis=0) & context.kept & small).sum())
+    return context.make_finding(
         "unchanged-rows", rows > limit, f"{rows:,} rows hold their original values in every protected column and stand "
         "in a class below k", rows, limit, "protect these rows too, or drop them",
     )  # fmt: skip
 
 
-def unchanged_cells(case: Case) -> Finding:
+def unchanged_cells(context: CheckContext) -> Finding:
     """Cells that hold their original value, apart from groups whose members are all equal."""
-    if not case.aligned:
-        return case.unmeasured("unchanged-cells", UNALIGNED, UNALIGNED_TODO)
-    numeric = [name in case.aggregated for group in case.class_sets for name in group.columns]
-    pairs = zip(case.kept_values, numeric, strict=True)  # a label is kept by its group's mode as a rule
-    cells = sum(int((same & varied & case.kept).sum()) for (same, varied), is_numeric in pairs if is_numeric)
-    numbers_in_all = sum(numeric) * int(case.kept.sum())
+    if not context.aligned:
+        return context.unmeasured("unchanged-cells", UNALIGNED, UNALIGNED_TODO)
+    numeric = [name in context.aggregated for group in context.class_sets for name in group.columns]
+    pairs = zip(context.kept_values, numeric, strict=True)  # a label is kept by its group's mode as a rule
+    cells = sum(int((same & varied & context.kept).sum()) for (same, varied), is_numeric in pairs if is_numeric)
+    numbers_in_all = sum(numeric) * int(context.kept.sum())
     share = cells / max(numbers_in_all, 1)
-    return case.judged(
+    return context.make_finding(
         "unchanged-cells", share > UNCHANGED,
         f"{cells:,} protected numbers ({percent(share, 1)}) hold their original value, all-equal groups apart",
         round(share, 6), UNCHANGED,
@@ -175,15 +175,15 @@ def unchanged_cells(case: Case) -> Finding:
     )  # fmt: skip
 
 
-def exact_means(case: Case) -> Finding:
+def exact_means(context: CheckContext) -> Finding:
     """Groups of two or three that hold an exact mean: times k it is an exact total."""
-    if not case.aligned:
-        return case.unmeasured("exact-means", UNALIGNED, UNALIGNED_TODO)
+    if not context.aligned:
+        return context.unmeasured("exact-means", UNALIGNED, UNALIGNED_TODO)
     solvable = 0
-    for found, _, before, after in _columns(case):
+    for found, _, before, after in _columns(context):
         if _whole(after) and _whole(before):
             continue
-        persons = case.unit_counts(found)
+        persons = context.unit_counts(found)
         few = (persons > 1) & (persons <= FEW)
         if few.any():
             with np.errstate(all="ignore"):
@@ -191,25 +191,25 @@ def exact_means(case: Case) -> Finding:
                 exact = np.abs(mean - after[found.first]) <= 1e-12 * found.reduced(np.maximum, np.abs(before))
             spread = found.reduced(np.maximum, before) > found.reduced(np.minimum, before)
             solvable = max(solvable, int((few & exact & spread).sum()))
-    told = f"{solvable:,} groups of 2 or 3 hold an exact mean: all members but one could compute the last value"
-    return case.judged("exact-means", solvable > 0, told, solvable, 0, "take k of 4 or more, or --round")
+    message = f"{solvable:,} groups of 2 or 3 hold an exact mean: all members but one could compute the last value"
+    return context.make_finding("exact-means", solvable > 0, message, solvable, 0, "take k of 4 or more, or --round")
 
 
-def float_residue(case: Case) -> Finding:
+def float_residue(context: CheckContext) -> Finding:
     """Values that differ in their last bits only: the order of a sum shows, and with it the group."""
-    told, pairs = [], 0
-    for name in case.quasi:
-        if not case.after[name].dtype.is_float():
+    problems, pairs = [], 0
+    for name in context.quasi:
+        if not context.after[name].dtype.is_float():
             continue
-        before = numbers(case.before[name]) if case.before[name].dtype.is_numeric() else np.array([])
-        near = _near(numbers(case.after[name]), before)
+        before = numbers(context.before[name]) if context.before[name].dtype.is_numeric() else np.array([])
+        near = _near(numbers(context.after[name]), before)
         if near:
             pairs += near
-            told.append(f"{name!r} ({near:,})")
+            problems.append(f"{name!r} ({near:,})")
     finding = "no two released values differ in their last bits only"
-    if told:
-        finding = f"pairs of released values differ in their last bits only: {', '.join(told)}"
-    return case.judged(
+    if problems:
+        finding = f"pairs of released values differ in their last bits only: {', '.join(problems)}"
+    return context.make_finding(
         "float-residue", pairs > 0, finding, pairs, 0,
         "give all members of a group, and groups with one mean, the same bits; round the values",
     )  # fmt: skip

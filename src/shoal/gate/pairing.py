@@ -16,7 +16,7 @@ from shoal.arrays import Bools, Floats, Ints
 from shoal.gate.cells import TEXT, codes, differing, is_number, numbers
 
 if TYPE_CHECKING:
-    from shoal.gate.case import Case
+    from shoal.gate.context import CheckContext
 
 LEAST_ROWS = 50  # fewer rows may follow nothing by chance
 SAMPLE = 5_000
@@ -24,16 +24,18 @@ DRAWS = 60  # random orders, for columns whose spread has no formula
 CERTAIN = 4.0  # standard deviations above random order
 
 
-def follows_original(case: Case) -> bool | None:
+def follows_original(context: CheckContext) -> bool | None:
     """Whether the protected values go with the original ones, row by row; None where no column shows it."""
-    rows = np.flatnonzero(case.kept)
-    if not case.aligned or rows.size < LEAST_ROWS:
+    rows = np.flatnonzero(context.kept)
+    if not context.aligned or rows.size < LEAST_ROWS:
         return None
     if rows.size > SAMPLE:
         rows = np.sort(np.random.default_rng(0).choice(rows, SAMPLE, replace=False))
     strength: list[float] = []
-    for name in (name for name in case.asked.quasi if name in case.after.columns and name in case.before.columns):
-        before, after = case.before[name].gather(rows), case.after[name].gather(rows)
+    for name in (
+        name for name in context.asked.quasi if name in context.after.columns and name in context.before.columns
+    ):
+        before, after = context.before[name].gather(rows), context.after[name].gather(rows)
         if before.n_unique() < 2 or after.n_unique() < 2:
             continue
         if not differing(before, after).any():

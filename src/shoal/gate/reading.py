@@ -333,10 +333,10 @@ def _with_blanks(path: Path, frame: pl.DataFrame) -> pl.DataFrame | None:
 def _beside_labels(meta: Any) -> dict[str, str]:
     """What the library tells of a labelled file beside its columns; Stata keeps label sets of columns that are gone."""
     used = set(meta.variable_to_label.values())
-    told = {"file label": meta.file_label, "notes": "; ".join(meta.notes or ())}
-    told |= {"sets of multiple responses": ", ".join(getattr(meta, "mr_sets", None) or ())}
-    told |= {f"value labels {name} of no column": "labels" for name in meta.value_labels if name not in used}
-    return {key: value for key, value in told.items() if value}
+    described = {"file label": meta.file_label, "notes": "; ".join(meta.notes or ())}
+    described |= {"sets of multiple responses": ", ".join(getattr(meta, "mr_sets", None) or ())}
+    described |= {f"value labels {name} of no column": "labels" for name in meta.value_labels if name not in used}
+    return {key: value for key, value in described.items() if value}
 
 
 def _letters(

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from shoal.gate.case import UNALIGNED_TODO, Case
 from shoal.gate.cells import is_number
+from shoal.gate.context import UNALIGNED_TODO, CheckContext
 from shoal.gate.figures import Figure
 from shoal.gate.findings import Finding, counted, percent
 from shoal.gate.policy import stricter
@@ -21,25 +21,25 @@ ROLES = (
 MOST_NAMED = 8  # columns that a message lists
 
 
-def known_k(case: Case) -> Finding:
+def known_k(context: CheckContext) -> Finding:
     """k over the protected columns and those without a role: the figure that decides."""
-    figure, required = case.figures.known, case.required_k
-    if not case.asked.promises_k and case.accept_k is None:
-        return _unpromised(case, figure)
+    figure, required = context.figures.known, context.required_k
+    if not context.asked.promises_k and context.accept_k is None:
+        return _unpromised(context, figure)
     broken = figure.k < required
-    threshold = stricter(required, case.policy.thresholds.k)
+    threshold = stricter(required, context.policy.thresholds.k)
     bad = threshold is not None and figure.k < threshold
     if not bad:
-        text = f"over everything that an intruder may know, the smallest class has {figure.k:,} {_records(case)}"
-        return case.judged("known-k", False, text, figure.k, threshold, promised=True)
+        text = f"over everything that an intruder may know, the smallest class has {figure.k:,} {_records(context)}"
+        return context.make_finding("known-k", False, text, figure.k, threshold, promised=True)
     needed = required if broken else int(threshold or 0)
-    unassigned = case.columns.unassigned
+    unassigned = context.columns.unassigned
     text = (
-        _with_unassigned(case, needed)
+        _with_unassigned(context, needed)
         if unassigned
-        else f"over everything that an intruder may know k is {figure.k:,}, not {needed:,}: {found(case, figure)}"
+        else f"over everything that an intruder may know k is {figure.k:,}, not {needed:,}: {found(context, figure)}"
     )
-    outside = _in_no_set(case)
+    outside = _in_no_set(context)
     if outside:
         have = "quasi-identifier is" if len(outside) == 1 else "quasi-identifiers are"
         text += f". {len(outside)} {have} in no set or column group: {', '.join(outside[:MOST_NAMED])}"
@@ -48,41 +48,42 @@ def known_k(case: Case) -> Finding:
         accept = ", or accept it with --accept-k N" if broken else ""  # a policy's k cannot be accepted away
         first = "add them to a set (--set)" if outside else "protect all columns together"
         todo = f"{first}, or take a larger k{accept}"
-    return case.judged("known-k", True, text, figure.k, needed, todo, promised=broken)
+    return context.make_finding("known-k", True, text, figure.k, needed, todo, promised=broken)
 
 
-def _in_no_set(case: Case) -> list[str]:
+def _in_no_set(context: CheckContext) -> list[str]:
     """The protected columns for which k is promised in no column group: they are known all the same."""
-    groups = case.asked.column_groups
+    groups = context.asked.column_groups
     named = {name for group in groups for name in group}
-    return [name for name in case.quasi if name not in named] if groups else []
+    return [name for name in context.quasi if name not in named] if groups else []
 
 
-def _unpromised(case: Case, figure: Figure) -> Finding:
+def _unpromised(context: CheckContext, figure: Figure) -> Finding:
     """A method that hides no record: the publisher must accept the k that is left."""
     text = (
-        f"this method promises no k. Over everything that an intruder may know k is {figure.k:,}: {found(case, figure)}"
+        "this method promises no k. Over everything that an intruder may know "
+        f"k is {figure.k:,}: {found(context, figure)}"
     )
     todo = f"accept it with --accept-k {figure.k}, or protect the columns as well (shoal microaggregate)"
-    return case.judged("known-k", True, text, figure.k, None, todo, promised=True)
+    return context.make_finding("known-k", True, text, figure.k, None, todo, promised=True)
 
 
-def found(case: Case, figure: Figure) -> str:
+def found(context: CheckContext, figure: Figure) -> str:
     """How many records are unique and how many people can be found, in words."""
-    unique = f"{figure.uniques:,} of {case.rows:,} records are unique"
+    unique = f"{figure.uniques:,} of {context.rows:,} records are unique"
     return unique if figure.linked is None else f"{unique} and {percent(figure.linked)} of the people can be found"
 
 
-def _with_unassigned(case: Case, needed: int) -> str:
-    figures, names = case.figures, case.columns.unassigned
+def _with_unassigned(context: CheckContext, needed: int) -> str:
+    figures, names = context.figures, context.columns.unassigned
     listed = ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if names[MOST_NAMED:] else "")
     one = len(names) == 1
     it = "it" if one else "them"
-    how = "without protection" if set(names) & set(case.asked.swapped) else "unchanged"
+    how = "without protection" if set(names) & set(context.asked.swapped) else "unchanged"
     without = "" if figures.protected.linked is None else f" ({percent(figures.protected.linked)} without {it})"
     text = (
         f"{len(names)} {'column has' if one else 'columns have'} no role and would be released {how}: {listed}. "
-        f"With {it} k is {figures.known.k:,}, not {needed:,}: {found(case, figures.known)}{without}"
+        f"With {it} k is {figures.known.k:,}, not {needed:,}: {found(context, figures.known)}{without}"
     )
     added = [(name, count) for name, count in figures.added_uniques.items() if count > 0][:3]
     if added and len(names) > 1:
@@ -91,120 +92,124 @@ def _with_unassigned(case: Case, needed: int) -> str:
     return text
 
 
-def released(case: Case) -> Finding:
+def released(context: CheckContext) -> Finding:
     """The third figure: every released column, confidential ones and the weight included."""
-    figure = case.figures.released
+    figure = context.figures.released
     text = (
         f"if somebody knew every released column, the confidential ones too, k would be {figure.k:,}: "
-        f"{found(case, figure)}"
+        f"{found(context, figure)}"
     )
-    return case.judged("released", False, text, figure.k)
+    return context.make_finding("released", False, text, figure.k)
 
 
-def every_role(case: Case) -> Finding:
+def every_role(context: CheckContext) -> Finding:
     """Where l or t is demanded, or the policy says so, a column without a role could be confidential: it blocks."""
-    demanded = case.asked.diversity is not None or case.asked.t is not None or "l" in case.policy.blocks
-    names = unnamed(case)
+    demanded = context.asked.diversity is not None or context.asked.t is not None or "l" in context.policy.blocks
+    names = unnamed(context)
     if not names:
-        return case.judged("roles", False, "every released column has a role", 0, 0)
+        return context.make_finding("roles", False, "every released column has a role", 0, 0)
     have = "column has" if len(names) == 1 else "columns have"
     text = f"{len(names)} released {have} no role: {', '.join(names[:MOST_NAMED])}"
-    if demanded or case.policy.explicit:
-        return case.judged("roles", True, text, len(names), 0, ROLES, promised=True)
-    return case.judged("roles", False, f"{text}; they count as known to an intruder", len(names))
+    if demanded or context.policy.explicit:
+        return context.make_finding("roles", True, text, len(names), 0, ROLES, promised=True)
+    return context.make_finding("roles", False, f"{text}; they count as known to an intruder", len(names))
 
 
-def unnamed(case: Case) -> list[str]:
+def unnamed(context: CheckContext) -> list[str]:
     """The released columns that nobody gave a role, the protected ones among them."""
-    assigned = {*case.asked.roles.assigned, *case.asked.within}
-    return [name for name in case.after.columns if name not in assigned]
+    assigned = {*context.asked.roles.assigned, *context.asked.within}
+    return [name for name in context.after.columns if name not in assigned]
 
 
-def looks_like_identifier(case: Case) -> Finding:
+def looks_like_identifier(context: CheckContext) -> Finding:
     """A released column without a role that looks like a direct identifier."""
-    reasons = {name: identifier_reason(_original(case, name)) for name in unnamed(case)}
+    reasons = {name: identifier_reason(_original(context, name)) for name in unnamed(context)}
     caught = {name: reason for name, reason in reasons.items() if reason}
     text = "; ".join(f"{name!r} looks like an identifier: {reason}" for name, reason in caught.items())
-    return case.judged(
+    return context.make_finding(
         "looks-like-identifier", bool(caught), text or "no released column without a role looks like an identifier",
         len(caught), 0, f"remove it: --identifiers {','.join(caught)}; or give it another role", promised=True,
     )  # fmt: skip
 
 
-def identifier_roles(case: Case) -> Finding:
+def identifier_roles(context: CheckContext) -> Finding:
     """A released column that looks like an identifier although it is called confidential, as-is or a weight."""
-    names = (*case.columns.as_is, *case.columns.confidential, *case.columns.weight)
-    text_only = {name: identifier_reason(_original(case, name)) for name in names if not is_number(case.after[name])}
+    names = (*context.columns.as_is, *context.columns.confidential, *context.columns.weight)
+    text_only = {
+        name: identifier_reason(_original(context, name)) for name in names if not is_number(context.after[name])
+    }
     caught = {name: reason for name, reason in text_only.items() if reason}
     text = "; ".join(f"{name!r} is released and looks like an identifier: {why}" for name, why in caught.items())
-    return case.judged(
+    return context.make_finding(
         "identifier-role", bool(caught), text or "no released column with a role looks like an identifier", len(caught),
         0, f"remove it: --identifiers {','.join(caught)}",
     )  # fmt: skip
 
 
-def _original(case: Case, name: str) -> pl.Series:
-    return case.before[name] if name in case.before.columns else case.after[name]
+def _original(context: CheckContext, name: str) -> pl.Series:
+    return context.before[name] if name in context.before.columns else context.after[name]
 
 
-def looks_like_unit(case: Case) -> Finding:
+def looks_like_unit(context: CheckContext) -> Finding:
     """Rows of one person or household must be named as such, or denied."""
-    roles = case.asked.roles
+    roles = context.asked.roles
     if roles.unit is not None:
-        units = f"{case.units.max() + 1:,} units in the column {roles.unit!r}" if case.units is not None else ""
-        if isinstance(roles.unit, str) and case.units is None:
+        units = f"{context.units.max() + 1:,} units in the column {roles.unit!r}" if context.units is not None else ""
+        if isinstance(roles.unit, str) and context.units is None:
             text = "not measured: the rows cannot be compared with the original"
-            return case.judged("unit", True, text, todo=UNALIGNED_TODO, promised=True)
-        return case.judged("unit", False, units or "the publisher states that every row is another person")
-    reasons = {name: repeated_identifier_reason(case.before[name]) for name in roles.identifiers}
-    others = [name for name in case.before.columns if name not in roles.identifiers and name not in roles.confidential]
-    reasons |= {name: unit_reason(case.before, name) for name in others}
+            return context.make_finding("unit", True, text, todo=UNALIGNED_TODO, promised=True)
+        return context.make_finding("unit", False, units or "the publisher states that every row is another person")
+    reasons = {name: repeated_identifier_reason(context.before[name]) for name in roles.identifiers}
+    others = [
+        name for name in context.before.columns if name not in roles.identifiers and name not in roles.confidential
+    ]
+    reasons |= {name: unit_reason(context.before, name) for name in others}
     caught = {name: reason for name, reason in reasons.items() if reason}
     text = "; ".join(f"{name!r} looks like a person or household with several rows: {r}" for name, r in caught.items())
     first = next(iter(caught), "")
-    return case.judged(
+    return context.make_finding(
         "unit", bool(caught), text or "no column looks like a person or household with several rows", len(caught), 0,
         f"name it: --unit {first}; or state that every row is another person: --no-unit", promised=True,
     )  # fmt: skip
 
 
-def as_is(case: Case) -> Finding:
+def as_is(context: CheckContext) -> Finding:
     """Columns that are released unchanged because the publisher says that no intruder knows them."""
-    roles = case.asked.roles
-    names = case.columns.as_is
+    roles = context.asked.roles
+    names = context.columns.as_is
     if not names:
-        return case.judged("as-is", False, "no column is released as it is on the publisher's word", 0)
+        return context.make_finding("as-is", False, "no column is released as it is on the publisher's word", 0)
     problems = []
-    if case.policy.explicit:
+    if context.policy.explicit:
         patterns = [name for name in names if name in roles.by_pattern]
         without = [name for name in names if not roles.reasons.get(name, "").strip()]
         problems += [f"named by a pattern: {', '.join(patterns)}"] if patterns else []
         problems += [f"without a reason: {', '.join(without)}"] if without else []
     text = f"{counted(len(names), 'column')} released unchanged on the publisher's word: {', '.join(names)}"
-    return case.judged(
+    return context.make_finding(
         "as-is", bool(problems), "; ".join([text, *problems]), len(names), None,
         "name each column with its reason in a roles file: [as-is] columns = […], reason = { x = \"…\" }",
     )  # fmt: skip
 
 
-def weight(case: Case) -> Finding:
+def weight(context: CheckContext) -> Finding:
     """Weights whose values single out strata or records."""
-    names = case.columns.weight
+    names = context.columns.weight
     if not names:
-        return case.judged("weight", False, "no weight is released")
-    alone = case.unit_counts(case.over(names))
-    sizes = case.over(names).sizes
-    few = int(sizes[alone < case.wanted_k].sum())
-    beside = case.unit_counts(case.over((*case.columns.known, *names)))
+        return context.make_finding("weight", False, "no weight is released")
+    alone = context.unit_counts(context.over(names))
+    sizes = context.over(names).sizes
+    few = int(sizes[alone < context.wanted_k].sum())
+    beside = context.unit_counts(context.over((*context.columns.known, *names)))
     smallest = int(beside.min()) if beside.size else 0
     text = (
-        f"{few:,} records have a weight that fewer than {case.wanted_k} records share; with the weight, k over the "
+        f"{few:,} records have a weight that fewer than {context.wanted_k} records share; with the weight, k over the "
         f"known columns is {smallest:,}"
     )
-    return case.judged(
+    return context.make_finding(
         "weight", few > 0, text, few, 0, "release coarser weights (--round-weight), or drop the weight (--drop)"
     )
 
 
-def _records(case: Case) -> str:
-    return "persons or households" if case.units is not None else "records"
+def _records(context: CheckContext) -> str:
+    return "persons or households" if context.units is not None else "records"

@@ -14,9 +14,9 @@ import polars as pl
 
 from shoal.errors import PromiseError, ShoalWarning
 from shoal.gate.asked import Asked
-from shoal.gate.case import Case
 from shoal.gate.cells import classes
 from shoal.gate.check import examine
+from shoal.gate.context import CheckContext
 from shoal.gate.findings import Finding, Findings
 from shoal.gate.policy import policy_named
 from shoal.gate.reading import Written, frame_of, read_written
@@ -76,13 +76,13 @@ def save_checked(
         dialect = None if source is None else source.dialect
         given = {} if dialect is None else {"encoding": dialect.encoding}
         written = read_written(temporary, after, name=target.name, **given)
-        case = Case(
+        context = CheckContext(
             before, written, asked, judge, order="shuffled" if saving.shuffle else "kept",
             aligned=written.frame.height == before.height, expected=after,
             previous=earlier, labels=_labels(source), accept_k=saving.accept_k, first_release=saving.first_release,
             keep_order=saving.keep_order,
         )  # fmt: skip
-        found.append(examine(case))
+        found.append(examine(context))
         stop_if_blocked(found[0], saving.policy)
         then(temporary, found[0])
 
@@ -95,15 +95,15 @@ def save_checked(
 
 def examine_unsaved(original: Table, table: Any, asked: Asked) -> Findings:
     """The findings on a table that is not written: as if it were saved in the original's order."""
-    case = Case(frame_of(original.frame), Written(frame_of(table)), asked, policy_named("default"),
+    context = CheckContext(frame_of(original.frame), Written(frame_of(table)), asked, policy_named("default"),
                 labels=_labels(original.source))  # fmt: skip
-    return examine(case)
+    return examine(context)
 
 
 def known_smallest(original: Table, table: Any, asked: Asked) -> int:
     """k over everything that an intruder may know, without the other checks."""
-    case = Case(frame_of(original.frame), Written(frame_of(table)), asked, policy_named("default"))
-    counts = case.unit_counts(case.known)
+    context = CheckContext(frame_of(original.frame), Written(frame_of(table)), asked, policy_named("default"))
+    counts = context.unit_counts(context.known)
     return int(counts.min()) if counts.size else 0
 
 

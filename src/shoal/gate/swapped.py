@@ -15,8 +15,8 @@ from scipy.stats import t as student
 
 from shoal.arrays import Bools, Floats
 from shoal.gate.asked import TargetGroup
-from shoal.gate.case import Case
 from shoal.gate.cells import is_number, numbers, text_of
+from shoal.gate.context import CheckContext
 from shoal.gate.findings import Finding, counted
 
 Signs = NDArray[np.int8]
@@ -26,32 +26,32 @@ USUAL = 0.01  # the alpha at which the original outliers are found
 SHOWN = 5  # regions named in a finding
 
 
-def swapped_signal(case: Case) -> tuple[Finding, ...]:
+def swapped_signal(context: CheckContext) -> tuple[Finding, ...]:
     """For each target group: are its outlier regions neither outliers nor the largest, and is no region a new one?"""
-    if not case.asked.targets:
+    if not context.asked.targets:
         todo = "name the target group with --vital COL=v1,v2"
-        return (case.unmeasured(NAME, "the target group was not named", todo),)
-    return tuple(_finding(case, target) for target in case.asked.targets)
+        return (context.unmeasured(NAME, "the target group was not named", todo),)
+    return tuple(_finding(context, target) for target in context.asked.targets)
 
 
-def _finding(case: Case, target: TargetGroup) -> Finding:
+def _finding(context: CheckContext, target: TargetGroup) -> Finding:
     region, column = target.region, target.column
-    for frame, what in ((case.before, "original"), (case.after, "release")):
+    for frame, what in ((context.before, "original"), (context.after, "release")):
         for needed in (column, region):
             if needed not in frame.columns:
-                return case.unmeasured(NAME, f"the {what} has no column {needed!r}", "release it, or check by hand")
-    before, after = (_signals(frame, target) for frame in (case.before, case.after))
+                return context.unmeasured(NAME, f"the {what} has no column {needed!r}", "release it, or check by hand")
+    before, after = (_signals(frame, target) for frame in (context.before, context.after))
     if not before[0].keys() or sum(before[0].values()) == 0:
-        return case.unmeasured(NAME, f"no record has one of these values of {column!r}", "correct --vital")
+        return context.unmeasured(NAME, f"no record has one of these values of {column!r}", "correct --vital")
     if before[0].keys() != after[0].keys():
-        return case.unmeasured(NAME, f"{region!r} has other values than before", "see swapped")
+        return context.unmeasured(NAME, f"{region!r} has other values than before", "see swapped")
     problems, number = _problems(before, after, target)
     good = (
         f"the original outliers of {region!r} are neither outliers nor the largest at alpha {min(target.alphas):g} to "
         f"{max(target.alphas):g} in number and share; {'no' if not target.decoys else f'at most {target.decoys}'} "
         "new outliers"
     )
-    return case.judged(
+    return context.make_finding(
         NAME, bool(problems), "; ".join(problems) or good, number, 0,
         "mask the file again with shoal mask --settings hiding, or name the decoys you asked for with --decoys",
         promised=target.promised,

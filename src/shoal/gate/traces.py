@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.gate.case import Case
 from shoal.gate.cells import TEXT, comparable, is_number, numbers
+from shoal.gate.context import CheckContext
 from shoal.gate.findings import Finding, counted
 
 INDEX = re.compile(r"__index_level_\d+__|unnamed: ?\d+|index|level_\d+|row[ _.]?(names?|id|nr|no|number|index)", re.I)
@@ -18,38 +18,39 @@ FORMULA = r"^[=@\t\r]|^[+-]"
 SIGNED = r"^[+-]\s*[0-9.,\s]*([eE][+-]?[0-9]+)?\s*%?$"  # a number with a sign, or the sign alone
 
 
-def traces(case: Case) -> Finding:
+def traces(context: CheckContext) -> Finding:
     """Row numbers, group numbers, an index, metadata, or labels and categories of values that no record has."""
-    told = [f"the file's metadata has {key!r}" for key in case.written.metadata] + _left_over(case)
-    for name in (name for name in case.after.columns if name not in case.quasi):
-        column = case.after[name]
+    problems = [f"the file's metadata has {key!r}" for key in context.written.metadata] + _left_over(context)
+    for name in (name for name in context.after.columns if name not in context.quasi):
+        column = context.after[name]
         if _numbers_rows(column):
-            told.append(f"{name!r} numbers the rows")
-        elif _numbers_groups(case, column):
-            told.append(f"{name!r} tells the groups apart: one value a group")
+            problems.append(f"{name!r} numbers the rows")
+        elif _numbers_groups(context, column):
+            problems.append(f"{name!r} tells the groups apart: one value a group")
         elif INDEX.fullmatch(name):
-            told.append(f"{name!r} is named like an index")
-    return case.judged(
-        "traces", bool(told), "; ".join(told) or "no number of a row or a group, and no metadata", len(told), 0,
+            problems.append(f"{name!r} is named like an index")
+    return context.make_finding(
+        "traces", bool(problems), "; ".join(problems) or "no number of a row or a group, and no metadata",
+        len(problems), 0,
         "drop these columns; write the file without an index, without metadata and without labels of absent values",
     )  # fmt: skip
 
 
-def _left_over(case: Case) -> list[str]:
+def _left_over(context: CheckContext) -> list[str]:
     """What the file declares about values that no record has: they may be values of the original."""
-    written, told = case.written, []
+    written, problems = context.written, []
     for name, labels in written.labels.items():
-        absent = _absent(case.after[name], labels, written.letters.get(name, frozenset()))
+        absent = _absent(context.after[name], labels, written.letters.get(name, frozenset()))
         if absent:
-            told.append(f"{name!r} has {counted(absent, 'value label')} of values that no record has")
-    for column in (leaf for whole in case.after.get_columns() for leaf in _leaves(whole)):
+            problems.append(f"{name!r} has {counted(absent, 'value label')} of values that no record has")
+    for column in (leaf for whole in context.after.get_columns() for leaf in _leaves(whole)):
         absent = _absent(column, {*_enum(column), *(written.categories or {}).get(column.name, ())})
         if absent:
-            told.append(f"{column.name!r} declares categories that no record has ({absent:,})")
+            problems.append(f"{column.name!r} declares categories that no record has ({absent:,})")
     if written.categories is None:
-        told.append("the categories of the columns cannot be read without pyarrow (pip install pyarrow)")
-    declaring = [name for name in written.missing if name in case.quasi]
-    return told + [f"the protected column {name!r} has codes that are declared missing" for name in declaring]
+        problems.append("the categories of the columns cannot be read without pyarrow (pip install pyarrow)")
+    declaring = [name for name in written.missing if name in context.quasi]
+    return problems + [f"the protected column {name!r} has codes that are declared missing" for name in declaring]
 
 
 def _absent(column: pl.Series, declared: Collection[Any], letters: frozenset[str] = frozenset()) -> int:
@@ -89,11 +90,11 @@ def _numbers_rows(column: pl.Series) -> bool:
     return bool((steps == 1).all() or (steps == -1).all())
 
 
-def _numbers_groups(case: Case, column: pl.Series) -> bool:
+def _numbers_groups(context: CheckContext, column: pl.Series) -> bool:
     """Whether a column has one value in each class, and another in each other class."""
-    for found in case.class_sets:
+    for found in context.class_sets:
         groups = found.sizes.size
-        if not 1 < groups < case.rows or not case.kept.all() or column.n_unique() != groups:
+        if not 1 < groups < context.rows or not context.kept.all() or column.n_unique() != groups:
             continue
         pairs = pl.DataFrame([comparable(column).rename("value"), pl.Series("group", found.labels)])
         if pairs.n_unique() == groups:
@@ -101,11 +102,11 @@ def _numbers_groups(case: Case, column: pl.Series) -> bool:
     return False
 
 
-def formulas(case: Case) -> Finding:
+def formulas(context: CheckContext) -> Finding:
     """Text cells and names that a spreadsheet would run."""
-    told, count = [], 0
-    names = pl.Series("", case.after.columns)
-    for name, column in [("the first line", names), *((n, case.after[n]) for n in case.after.columns)]:
+    problems, count = [], 0
+    names = pl.Series("", context.after.columns)
+    for name, column in [("the first line", names), *((n, context.after[n]) for n in context.after.columns)]:
         if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
             continue
         text = column.cast(pl.String)
@@ -115,31 +116,38 @@ def formulas(case: Case) -> Finding:
             count += here
             first = int(risky.to_numpy().argmax())
             where = f"{name!r} ({here:,} cells, the first in row {first + 1})" if name != "the first line" else name
-            told.append(where)
+            problems.append(where)
     finding = (
-        f"text that a spreadsheet takes for a formula: {', '.join(told)}" if told else "no text looks like a formula"
+        f"text that a spreadsheet takes for a formula: {', '.join(problems)}"
+        if problems
+        else "no text looks like a formula"
     )
-    return case.judged(
+    return context.make_finding(
         "formulas", count > 0, finding, count, 0,
         "put an apostrophe before such text, or tell the readers not to open the file in a spreadsheet",
     )  # fmt: skip
 
 
-def labels(case: Case) -> Finding:
+def labels(context: CheckContext) -> Finding:
     """Value labels of the original that the release no longer has: its codes are left without words."""
-    lost = [name for name in case.untouched if case.labels.get(name) and not case.written.labels.get(name)]
-    told = f"codes without their labels: {', '.join(map(repr, lost))}" if lost else "no value labels were lost"
-    return case.judged(
-        "labels", bool(lost), told, len(lost), 0, "write the labels (.sav, .dta), or release the list of codes with it"
+    lost = [name for name in context.untouched if context.labels.get(name) and not context.written.labels.get(name)]
+    message = f"codes without their labels: {', '.join(map(repr, lost))}" if lost else "no value labels were lost"
+    return context.make_finding(
+        "labels",
+        bool(lost),
+        message,
+        len(lost),
+        0,
+        "write the labels (.sav, .dta), or release the list of codes with it",
     )
 
 
-def minimality(case: Case) -> Finding:
+def minimality(context: CheckContext) -> Finding:
     """Whether confidential values had a part in the grouping: who knows the method can then reason backwards."""
-    asked = case.asked.diversity is not None or case.asked.t is not None
-    told = "no l or t was asked for: the groups depend on the quasi-identifiers alone"
+    asked = context.asked.diversity is not None or context.asked.t is not None
+    message = "no l or t was asked for: the groups depend on the quasi-identifiers alone"
     if asked:
-        told = (
+        message = (
             "l or t was asked for: the groups depend on confidential values too, and a reader may ask why they are so"
         )
-    return case.judged("minimality", asked, told, None, None, "say so in the documentation of the release")
+    return context.make_finding("minimality", asked, message, None, None, "say so in the documentation of the release")

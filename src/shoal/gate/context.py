@@ -1,4 +1,4 @@
-"""One release to be judged: original and release side by side, what was asked, and the policy.
+"""What a check looks at: original and release side by side, what was asked, and the policy.
 
 Rows stand side by side where `aligned`; a shuffled file whose seed is not known cannot be compared row by row.
 """
@@ -37,7 +37,7 @@ STAR = "*"
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class CheckContext:
     """Everything that a check looks at.
 
     order: kept, shuffled (on purpose) or broken. labels: value labels of the original file.
@@ -239,7 +239,7 @@ class Case:
 
     # -- how a check answers ---------------------------------------------------------------------
 
-    def judged(
+    def make_finding(
         self,
         check: str,
         bad: bool,
@@ -258,7 +258,7 @@ class Case:
 
     def unmeasured(self, check: str, why: str, todo: str) -> Finding:
         """A check that could not be made is not passed."""
-        return self.judged(check, True, f"not measured: {why}", todo=todo)
+        return self.make_finding(check, True, f"not measured: {why}", todo=todo)
 
 
 UNALIGNED = "the rows are shuffled, and their order is not known"
