@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from command_line import run
 from reference import masking as twin
 from shoal.gate.asked import Asked, TargetGroup
+from shoal.gate.checks.target_group import outlier_signs, swapped_signal
 from shoal.gate.context import CheckContext
 from shoal.gate.findings import Finding
 from shoal.gate.policy import policy_named
 from shoal.gate.reading import Written
-from shoal.gate.swapped import outlier_signs, swapped_signal
 from shoal.table.roles import Roles
 
 GUARDS = ("job", ["guard"])

@@ -15,9 +15,10 @@ from typing import Any
 import polars as pl
 
 from shoal.errors import UsageError
-from shoal.gate import content, exposure, linkage, members, previous, promises, roles, swapped, traces
+from shoal.gate import promises
 from shoal.gate.asked import Asked, TargetGroup, read_diversity
 from shoal.gate.cells import comparable, sorted_rows
+from shoal.gate.checks import content, exposure, linkage, members, previous, roles, target_group, traces
 from shoal.gate.context import CheckContext
 from shoal.gate.findings import Finding, Findings
 from shoal.gate.policy import policy_named
@@ -36,14 +37,14 @@ PROTECTION: tuple[Check, ...] = (
 # What every release promises, in the order in which it is shown. Each of these checks always has an answer.
 PROMISES: tuple[Check, ...] = (
     promises.rows, promises.columns, promises.written, promises.identifiers, roles.looks_like_identifier,
-    promises.untouched, promises.swapped, swapped.swapped_signal, roles.looks_like_unit, roles.known_k,
+    promises.untouched, promises.swapped, target_group.swapped_signal, roles.looks_like_unit, roles.known_k,
     roles.every_role, *PROTECTION, content.undone, content.row_order,
 )  # fmt: skip
 # What only some releases promise: nothing is promised, and nothing checked, where these do not hold.
 PARTICULAR: Mapping[Check, Callable[[CheckContext], bool]] = {
     promises.written: lambda context: context.expected is not None,
     promises.swapped: lambda context: bool(context.asked.swapped),
-    swapped.swapped_signal: lambda context: bool(context.asked.swapped),
+    target_group.swapped_signal: lambda context: bool(context.asked.swapped),
     promises.within_groups: lambda context: bool(context.asked.column_groups and context.class_sets),
 }
 # What may leak all the same.

@@ -20,11 +20,11 @@ from shoal.gate.cells import (
     sorted_rows,
     text_of,
 )
+from shoal.gate.checks.members import holds_aggregates, misplaced
 from shoal.gate.context import CheckContext
 from shoal.gate.diversity import diversity, farthest
 from shoal.gate.findings import Finding, counted, percent
 from shoal.gate.inside import largest_share
-from shoal.gate.members import holds_aggregates, misplaced
 from shoal.gate.pairing import follows_original
 from shoal.gate.policy import stricter
 
