@@ -56,7 +56,7 @@ def save_checked(
     target: Path,
     saving: Saving,
     key: int | str,
-    then: Callable[[Path, Findings], None],
+    then: Callable[[Path, Findings], None] | None = None,
 ) -> Findings:
     """Write `table` if the file that was written keeps its guarantees and, where one is named, the policy's.
 
@@ -84,7 +84,8 @@ def save_checked(
         )  # fmt: skip
         found.append(examine(context))
         stop_if_blocked(found[0], saving.policy)
-        then(temporary, found[0])
+        if then is not None:
+            then(temporary, found[0])
 
     write_file(after, target, source, protected=(*asked.changed, *asked.within), check=gate)
     if saving.policy is not None or saving.previous is not None:
