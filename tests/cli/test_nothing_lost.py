@@ -26,6 +26,7 @@ from shoal.engine.partition.chains import Chain
 from shoal.engine.partition.checkpoint import Checkpoint, _digest
 from shoal.engine.partition.recombine import Recombination, is_sound
 from shoal.errors import InputError, UsageError, WriteError
+from shoal.protections.microaggregation.squared_error import SquaredError
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -167,7 +168,7 @@ LABELS = np.arange(12, dtype=np.int32) // 3
 
 
 def checkpoint(path: Path, values: Any = VALUES) -> Checkpoint:
-    return Checkpoint(path, values, None, 3, ("quick", 0), 1000)
+    return Checkpoint(path, SquaredError(values, 3), ("quick", 0), 1000)
 
 
 @pytest.fixture
@@ -277,9 +278,9 @@ RECOMBINED: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", RECOMBINED)
 def test_a_recombination_that_was_none_is_not_gone_on_with(name: str) -> None:
     sound = Recombination(LABELS.tolist())
-    assert is_sound(sound, 12, 3)
-    assert is_sound(sound._replace(cuts=[[0, 1, 2]], duals=[0.5] * 13, width=2.0, groups=[[0, 4, 8]]), 12, 3)
-    assert not is_sound(sound._replace(**RECOMBINED[name]), 12, 3)
+    assert is_sound(sound, 12, 3, 5)
+    assert is_sound(sound._replace(cuts=[[0, 1, 2]], duals=[0.5] * 13, width=2.0, groups=[[0, 4, 8]]), 12, 3, 5)
+    assert not is_sound(sound._replace(**RECOMBINED[name]), 12, 3, 5)
 
 
 # Contents that no search writes, with a right checksum, in a search that goes on from them; in a process of its own,

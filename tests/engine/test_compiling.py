@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ import pytest
 import shoal
 from shoal.engine.kernels import compiling
 from shoal.engine.kernels.compiling import Kernel, balanced, every_kernel, inner, kernel, kernel_modules, source_hash
+from shoal.protections.microaggregation.kernels.squares import Squares
 
 PACKAGE = Path(shoal.__file__).parent
 
@@ -84,7 +86,7 @@ def test_an_inner_function_runs_as_python_too() -> None:
 
 def test_two_threads_that_call_a_kernel_for_the_first_time_compile_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
-    monkeypatch.setattr(compiling, "_compile", lambda function, signature: made.append(1) or function)
+    monkeypatch.setattr(compiling, "_compile", lambda function, *_: made.append(1) or function)
 
     @kernel("float64(float64)")
     def same(x):
@@ -181,3 +183,12 @@ def test_only_modules_in_kernels_folders_import_numba() -> None:
         elif source.name not in ("compiling.py", "__init__.py"):
             other = [line for line in imports if line.startswith("from shoal") and ".kernels" not in line]
             assert not [line for line in other if not types.fullmatch(line)], source
+
+
+def test_a_loss_from_outside_the_package_is_not_kept_in_the_cache() -> None:
+    """The folder's name covers the package's sources alone, so a changed loss could load old code."""
+
+    class Outside(NamedTuple):
+        number: int
+
+    assert compiling.is_ours((Squares(),)) and not compiling.is_ours((Squares(), Outside(1)))

@@ -17,12 +17,14 @@ def sse(values, labels, weights=None):
     return total
 
 
-def ranges(values, labels):
-    """Records times the sum of the columns' ranges, over the groups."""
-    return sum(
-        (labels == g).sum() * (values[labels == g].max(axis=0) - values[labels == g].min(axis=0)).sum()
-        for g in np.unique(labels)
-    )
+def deviation(values, weights):
+    """The weighted sum of absolute deviations from each column's median, which is one of its values."""
+    values = np.asarray(values, dtype=np.float64)
+    return sum(min((weights * np.abs(column - middle)).sum() for middle in column) for column in values.T)
+
+
+def deviations(values, labels, weights):
+    return sum(deviation(values[labels == g], weights[labels == g]) for g in np.unique(labels))
 
 
 def nearest_distances(values, count):

@@ -11,8 +11,8 @@ import click
 def command() -> None:
     """Compile every kernel for this machine now, so that no later run has to wait."""
     from shoal.engine.kernels.compiling import cache_folder, warm_up
-    from shoal.engine.partition.kernels.squares import Squares
     from shoal.engine.partition.space import search_kernels
+    from shoal.protections.microaggregation.kernels.squares import Squares
 
     started = time.perf_counter()
     kernels = warm_up(search_kernels(Squares()))

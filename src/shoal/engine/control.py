@@ -25,20 +25,22 @@ class Control:
         *,
         threads: int | None = None,
         progress: Progress | None = None,
-        total: float = 1.0,
         seconds: float | None = None,
-        unit: float = 1.0,
     ) -> None:
         self.threads = max(1, threads or 1)
-        self.total = total
+        self.stopped = False
+        self._progress = progress or silent
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self.begin()
+
+    def begin(self, total: float = 1.0, unit: float = 1.0) -> None:
+        """Start the clock of a search of so much work; a loss times the unit is what is shown."""
+        self.total, self._unit = total, unit
         self.done = 0.0
         self.best: float | None = None
-        self.stopped = False
-        self._unit = unit  # what a loss is multiplied by before it is shown
-        self._progress = progress or silent
         self._stage = ""
-        self._deadline = None if seconds is None else time.monotonic() + seconds
-        self._lock = threading.Lock()
+        self._deadline = None if self._seconds is None else time.monotonic() + self._seconds
 
     def advance(self, work: float, best: float | None = None, what: str = "") -> bool:
         """Note that work was done, in the stage told last if none is; says whether to go on."""

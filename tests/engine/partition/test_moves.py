@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from deviation_loss import AbsoluteDeviation
 from odd_records import records, some_weights
 from reference import search as naive
 from shoal.engine.control import Control
 from shoal.engine.kernels.prefetch import LARGE, LINE, filled
 from shoal.engine.partition import windows
-from shoal.engine.partition.kernels import losses
 from shoal.engine.partition.kernels.anneal import anneal
-from shoal.engine.partition.kernels.groups import empty_groups, load, padded, renew, start
+from shoal.engine.partition.kernels.groups import empty_groups, padded, renew, start
 from shoal.engine.partition.kernels.local_search import sweep
-from shoal.engine.partition.kernels.losses import entering, implement, leaving, replacing, swapping
-from shoal.engine.partition.kernels.squares import Squares
+from shoal.engine.partition.kernels.losses import entering, leaving, replacing, swapping
 from shoal.engine.partition.refine import settle, stir
 from shoal.engine.partition.space import survey
+from shoal.protections.microaggregation.kernels.squares import Squares
 from shoal.protections.microaggregation.methods.mdav import mdav
+from shoal.protections.microaggregation.squared_error import SquaredError
 
 
 @numba.njit
@@ -83,13 +81,13 @@ def test_every_proposal_keeps_k_and_the_state(case, seed, temperature):
     values, k = case
     if len(values) < 2 * k:
         return
-    space = survey(values, k)
+    space = survey(SquaredError(values, k))
     g, _ = space.state(mdav(values, k).labels)
     word = np.array([seed], dtype=np.uint64)
     for _ in range(150):
-        anneal(space.loss, g, space.near, space.heat, space.turns, word, 7, temperature, temperature)
+        anneal(space.marker, g, space.near, space.heat, space.turns, word, 7, temperature, temperature)
         assert_whole(g)
-    loss = renew(space.loss, g)
+    loss = renew(space.marker, g)
     centred = values - values.mean(axis=0)
     assert abs(loss - naive.sse(centred, g.label)) <= 1e-9 * naive.sse(centred, np.zeros(len(values))) + 1e-300
 
@@ -97,17 +95,17 @@ def test_every_proposal_keeps_k_and_the_state(case, seed, temperature):
 def test_asking_for_memory_ahead_changes_nothing():
     """Columns of zeros change no distance, but make a table large."""
     values = np.random.default_rng(3).normal(size=(2000, 4))
-    space = survey(values, 3)
+    space = survey(SquaredError(values, 3))
     found = []
-    for x in (space.x, np.hstack([space.x, np.zeros((2000, -(-LARGE // 8000) * 4))])):
-        g = empty_groups(x, space.w, 3, 5, x.shape[1])
+    for x in (space.loss.records, np.hstack([space.loss.records, np.zeros((2000, -(-LARGE // 8000) * 4))])):
+        g = empty_groups(x, space.loss.weights, 3, 5, x.shape[1])
         g.label[:] = mdav(values, 3).labels
-        start(space.loss, g)
-        assert (x.size > LARGE) == (x is not space.x)
+        start(space.marker, g)
+        assert (x.size > LARGE) == (x is not space.loss.records)
         word = np.array([1], dtype=np.uint64)
-        anneal(space.loss, g, space.near, space.heat, space.turns, word, 100_000, 0.2, 0.05)
+        anneal(space.marker, g, space.near, space.heat, space.turns, word, 100_000, 0.2, 0.05)
         before = g.label.copy()
-        assert sweep(space.loss, g, space.near, space.least, 0, 2000) > 0
+        assert sweep(space.marker, g, space.near, space.least, 0, 2000) > 0
         found.append((before, g.label, word[0]))
     np.testing.assert_equal(found[0], found[1])
 
@@ -133,7 +131,7 @@ def test_windows_at_work_together_do_not_see_each_other(seed, monkeypatch):
     monkeypatch.setattr(windows, "WINDOW", 40)
     monkeypatch.setattr(windows, "APART", 2)
     values = np.sort(np.random.default_rng(seed).normal(size=(611, 2)), axis=0)
-    space = survey(values, 3)
+    space = survey(SquaredError(values, 3))
     start_labels = mdav(values, 3).labels
     assert windows.at_once(611) == 8
     ends = []
@@ -145,7 +143,7 @@ def test_windows_at_work_together_do_not_see_each_other(seed, monkeypatch):
             assert_whole(g)
         settle(space, g, control, 0)
         assert_whole(g)
-        assert renew(space.loss, g) <= loss
+        assert renew(space.marker, g) <= loss
         ends.append(g.label)
     np.testing.assert_array_equal(ends[0], ends[1])
     np.testing.assert_array_equal(ends[0], ends[2])
@@ -164,14 +162,14 @@ def test_tables_start_where_a_line_of_memory_does(shape, dtype):
 def test_a_window_changes_its_own_groups_alone(monkeypatch):
     monkeypatch.setattr(windows, "WINDOW", 50)
     values = np.random.default_rng(3).normal(size=(400, 2))
-    space = survey(values, 3)
+    space = survey(SquaredError(values, 3))
     g, _ = space.state(mdav(values, 3).labels)
     batch = [(0, 50), (200, 250)]
     for p, state in enumerate(windows._shared(space, g, np.full(g.size.size, 1, dtype=np.int8), batch)):
         before = g.label.copy()
         own = set(np.flatnonzero(state.owner == p))
         word = np.array([p], dtype=np.uint64)
-        anneal(space.loss, state, space.near, space.heat, space.turns, word, 20_000, 0.5, 0.5)
+        anneal(space.marker, state, space.near, space.heat, space.turns, word, 20_000, 0.5, 0.5)
         moved = np.flatnonzero(g.label != before)
         assert moved.size > 20
         assert set(before[moved]) | set(g.label[moved]) <= own
@@ -180,7 +178,7 @@ def test_a_window_changes_its_own_groups_alone(monkeypatch):
 
 def test_a_group_between_two_windows_is_the_nearer_ones():
     values = np.random.default_rng(4).normal(size=(400, 2))
-    space = survey(values, 3)
+    space = survey(SquaredError(values, 3))
     g, _ = space.state(mdav(values, 3).labels)
     batch = [(150, 200), (210, 260)]
     owner = windows._shared(space, g, np.full(g.size.size, -1, dtype=np.int8), batch)[0].owner
@@ -197,116 +195,33 @@ def test_a_group_between_two_windows_is_the_nearer_ones():
     assert set(owner[unseen]) == {-1}
 
 
-class Ranges(NamedTuple):
-    """A second loss, to show that the engine takes one: size times the sum of the columns' ranges.
-
-    A group may have one record at most that is 1 in `apart`.
-    """
-
-    columns: int
-    apart: NDArray[np.int8]
-
-
-@numba.njit
-def range_cost(loss, x, member, size, a, out, into):
-    a, out, into = np.int64(a), np.int64(out), np.int64(into)  # some moves count in unsigned numbers
-    total = 0.0
-    count = size[a] - (out >= 0) + (into >= 0)
-    marked = loss.apart[into] if into >= 0 else 0
-    for s in range(size[a]):
-        marked += loss.apart[member[a, s]] if member[a, s] != out else 0
-    if marked > 1:
-        return np.inf
-    for c in range(loss.columns):
-        low, high = np.inf, -np.inf
-        for s in range(size[a] + (into >= 0)):
-            i = member[a, s] if s < size[a] else into
-            if i != out:
-                low, high = min(low, x[i, c]), max(high, x[i, c])
-        total += high - low if count > 0 else 0.0
-    return count * total
-
-
-@implement(losses.apart, Ranges)
-def _apart(loss, x, i, j):
-    total = 0.0
-    for c in range(loss.columns):
-        total += abs(x[i, c] - x[j, c])
-    return total
-
-
-@implement(losses.leaving, Ranges)
-def _leaving(loss, x, w, summary, mass, member, size, a, i):
-    return range_cost(loss, x, member, size, a, i, -1) - summary[a, 0]
-
-
-@implement(losses.entering, Ranges)
-def _entering(loss, x, w, summary, mass, member, size, b, i):
-    return range_cost(loss, x, member, size, b, -1, i) - summary[b, 0]
-
-
-@implement(losses.replacing, Ranges)
-def _replacing(loss, x, w, summary, mass, member, size, a, i, j):
-    return range_cost(loss, x, member, size, a, i, j) - summary[a, 0]
-
-
-@implement(losses.swapping, Ranges)
-def _swapping(loss, x, w, summary, mass, member, size, a, i, b, j):
-    return replacing(loss, x, w, summary, mass, member, size, a, i, j) + replacing(
-        loss, x, w, summary, mass, member, size, b, j, i
+def test_the_moves_take_another_loss():
+    values = np.random.default_rng(5).exponential(size=(120, 3))
+    loss = AbsoluteDeviation(values, 3, weights=some_weights(120, 1))
+    space = survey(loss)
+    g, before = space.state(loss.first().labels)
+    np.testing.assert_allclose(before, naive.deviations(loss.records, g.label, loss.weights))
+    assert sweep(space.marker, g, space.near, 1e-9, 0, 120) > 0
+    np.testing.assert_allclose(
+        g.summary[g.size > 0, 0].sum(), naive.deviations(loss.records, g.label, loss.weights), rtol=1e-6
     )
-
-
-@implement(losses.summarize, Ranges)
-def _summarize(loss, x, w, summary, mass, member, size, a):
-    summary[a, 0] = range_cost(loss, x, member, size, a, -1, -1)
-    return summary[a, 0]
-
-
-@implement(losses.note_leaving, Ranges)
-def _note_leaving(loss, x, w, summary, mass, member, size, a, i):
-    summary[a, 0] = range_cost(loss, x, member, size, a, i, -1)
-
-
-@implement(losses.note_entering, Ranges)
-def _note_entering(loss, x, w, summary, mass, member, size, b, i):
-    summary[b, 0] = range_cost(loss, x, member, size, b, -1, i)
-
-
-def test_the_engine_takes_another_loss():
-    rng = np.random.default_rng(5)
-    values = rng.exponential(size=(120, 3))
-    labels = np.asarray(mdav(values, 3).labels)
-    loss = Ranges(3, np.zeros(120, dtype=np.int8))
-    g = empty_groups(padded(values), np.ones(120), 3, 5, 1)
-    g.label[:] = labels
-    begin, again = numba.njit(load.py_func), numba.njit(sweep.py_func)  # compiled for this loss, kept nowhere
-    before = begin(loss, g)
-    np.testing.assert_allclose(before, naive.ranges(values, labels))
-    assert again(loss, g, survey(values, 3).near, 1e-9, 0, 120) > 0
-    np.testing.assert_allclose(g.summary[g.size > 0, 0].sum(), naive.ranges(values, g.label))
-    assert naive.ranges(values, g.label) < before
-    assert np.bincount(g.label)[np.unique(g.label)].min() >= 3
+    assert renew(space.marker, g) < before
+    assert_whole(g)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_no_move_leaves_what_the_loss_forbids(seed):
     """An infinite change is forbidden, however hot it is and whichever move it comes from."""
     rng = np.random.default_rng(seed)
-    values = rng.normal(size=(240, 2))
-    space = survey(values, 3)
     apart = np.zeros(240, dtype=np.int8)
-    labels = np.asarray(mdav(values, 3).labels)
-    apart[np.unique(labels, return_index=True)[1][::2]] = 1  # one record of every other group
-    loss = Ranges(2, apart)
-    g = empty_groups(padded(values), np.ones(240), 3, 7, 1)
-    g.label[:] = labels
-    begin, propose = numba.njit(load.py_func), numba.njit(anneal.py_func)
-    begin(loss, g)
-    word = np.array([seed], dtype=np.uint64)
+    apart[rng.permutation(240)[:40]] = 1
+    loss = AbsoluteDeviation(rng.normal(size=(240, 2)), 3, most=7, apart=apart)
+    space = survey(loss)
+    g, _ = space.state(loss.first().labels)
+    before, word = g.label.copy(), np.array([seed], dtype=np.uint64)
     for _ in range(40):
-        propose(loss, g, space.near, np.full(240, 50.0), space.turns, word, 2_000, 1.0, 1.0)
+        anneal(space.marker, g, space.near, np.full(240, 50.0), space.turns, word, 2_000, 1.0, 1.0)
         assert_whole(g)
         assert np.bincount(g.label, apart).max() <= 1
     assert np.isfinite(g.summary[g.size > 0]).all()
-    assert g.size.max() > 5 and not np.array_equal(g.label, labels)
+    assert g.size.max() > 5 and not np.array_equal(g.label, before)

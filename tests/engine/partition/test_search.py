@@ -26,14 +26,16 @@ from shoal.engine.partition.partition import KPartition
 from shoal.engine.partition.refine import refine
 from shoal.engine.partition.search import blocks as blocks_module
 from shoal.engine.partition.search import memetic as memetic_module
-from shoal.engine.partition.search.anneal import anneal
-from shoal.engine.partition.search.blocks import blocks
-from shoal.engine.partition.search.memetic import inherit, memetic
+from shoal.engine.partition.search.memetic import inherit
 from shoal.engine.partition.space import survey, turns_of, without_oversized
 from shoal.errors import InputError, UsageError
 from shoal.protections.microaggregation import effort
+from shoal.protections.microaggregation.methods.anneal import anneal
 from shoal.protections.microaggregation.methods.auto import auto
+from shoal.protections.microaggregation.methods.blocks import blocks
 from shoal.protections.microaggregation.methods.mdav import mdav
+from shoal.protections.microaggregation.methods.memetic import memetic
+from shoal.protections.microaggregation.squared_error import SquaredError
 
 
 @pytest.fixture(autouse=True)
@@ -86,14 +88,14 @@ def test_refine_is_never_worse_and_keeps_k(case, seed):
     n = len(values)
     weights = some_weights(n, seed) if seed % 2 else None
     rough = KPartition(np.random.default_rng(seed).permutation(np.arange(n) % (n // k)))
-    better = refine(values, k, rough, weights=weights, seed=seed)
+    better = refine(SquaredError(values, k, weights), rough, seed=seed)
     assert better.sizes.min() >= k and (better.sizes.max() < 2 * k or n < 2 * k)
     assert better.sse(values, weights) <= rough.sse(values, weights)
 
 
 def test_oversized_groups_are_split():
     values = some_values(90)
-    halves = without_oversized(values, 4, KPartition(np.arange(90) % 2))
+    halves = without_oversized(SquaredError(values, 4), KPartition(np.arange(90) % 2))
     assert halves.sizes.min() >= 4 and halves.sizes.max() < 8
 
 
@@ -246,9 +248,8 @@ def test_ctrl_c_returns_the_best_so_far():
 
 def test_children_inherit_whole_groups():
     values = some_values(100)
-    space = survey(values, 3)
     one, other = (anneal(values, 3, seed=s, effort="quick").labels.astype(np.int32) for s in (1, 2))
-    child = KPartition(inherit(values, space, one, other, None))
+    child = KPartition(inherit(SquaredError(values, 3), one, other))
     parents = {tuple(rows) for p in (one, other) for rows in KPartition(p).members()}
     kept = sum(tuple(rows) in parents for rows in child.members())
     assert child.sizes.min() >= 3 and child.sizes.max() <= 5
@@ -257,7 +258,7 @@ def test_children_inherit_whole_groups():
 
 def test_records_of_sparse_regions_have_more_turns():
     values = np.concatenate([some_values(80), 50 * some_values(80, seed=2)])
-    space = survey(values, 3)
+    space = survey(SquaredError(values, 3))
     turns = np.bincount(space.turns, minlength=160)
     assert turns.min() >= 1 and (np.diff(space.turns) >= 0).all()
     order = np.argsort(space.heat)

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from odd_records import records, some_weights
 from shoal.engine.partition import recombine as recombine_module
-from shoal.engine.partition.recombine import Around, Limits, Recombination, recombine, relax
+from shoal.engine.partition.recombine import Limits, Recombination, recombine, relax
 from shoal.engine.partition.search.memetic import cross, regions
 from shoal.engine.partition.set_partition import Master, Pool, reduced_costs
 from shoal.engine.partition.space import survey
+from shoal.protections.microaggregation.squared_error import SquaredError
 
 
 def cost(values, rows, weights):
@@ -41,7 +42,7 @@ def test_the_best_partition_of_a_small_pool_is_found(case, seed):
     values, k = case
     n, rng = len(values), np.random.default_rng(seed)
     weights = some_weights(n, seed) if seed % 2 else None
-    pool = Pool(values, weights)
+    pool = Pool(SquaredError(values, k, weights))
     partitions = random_partitions(n, k, 6, rng)
     for labels in partitions:
         pool.add_labels(labels)
@@ -62,7 +63,7 @@ def test_the_best_partition_of_a_small_pool_is_found(case, seed):
 
 def test_a_programme_with_much_work_is_the_last_and_never_worse():
     values = np.random.default_rng(1).normal(size=(60, 3))
-    pool = Pool(values)
+    pool = Pool(SquaredError(values, 3))
     partitions = random_partitions(60, 3, 30, np.random.default_rng(2))
     for labels in partitions:
         pool.add_labels(labels)
@@ -91,18 +92,19 @@ def test_variants_are_those_of_a_slow_twin(case, seed):
     values, k = case
     n, rng = len(values), np.random.default_rng(seed)
     weights = some_weights(n, seed) if seed % 2 else np.ones(n)
-    space = survey(values, k, weights)
+    space = survey(SquaredError(values, k, weights))
     near = np.where(rng.random(space.near.shape) < 0.2, -1, space.near).astype(np.int32)
     labels = rng.permutation(np.arange(n) % (n // k))
-    pool = Pool(values, weights)
+    pool = Pool(SquaredError(values, k, weights))
     pool.add_labels(labels)
     duals = rng.normal(size=n) * np.mean(pool.costs)
-    used = np.arange(len(pool.groups))
     limit, slack = (
         float(rng.normal()) * np.mean(pool.costs),
-        1e-9 * float((space.w[:, None] * space.x**2).sum()) + 1e-12 * float((values**2).sum()) + 1e-300,
+        1e-9 * float((space.loss.weights[:, None] * space.loss.records**2).sum())
+        + 1e-12 * float((values**2).sum())
+        + 1e-300,
     )
-    found = recombine_module._variants(pool, used, Around(space.x, space.w, near, k), duals, limit, 1000)
+    found = pool.loss.variants(pool.groups, near, duals, limit, 1000)
     twin = {}
     for rows in pool.groups:
         for group in all_variants(rows.tolist(), near, k):
@@ -111,7 +113,7 @@ def test_variants_are_those_of_a_slow_twin(case, seed):
     kept = {frozenset(rows.tolist()) for rows in found}
     assert all(twin[group] < limit + slack for group in kept)
     assert all(group in kept for group, reduced in twin.items() if reduced < limit - slack)
-    best = recombine_module._variants(pool, used[:1], Around(space.x, space.w, near, k), duals, np.inf, 1)
+    best = pool.loss.variants(pool.groups[:1], near, duals, np.inf, 1)
     first = [twin[group] for group in all_variants(pool.groups[0].tolist(), near, k)]
     if first:
         assert twin[frozenset(best[0].tolist())] <= min(first) + slack
@@ -119,10 +121,10 @@ def test_variants_are_those_of_a_slow_twin(case, seed):
 
 def test_looking_around_leaves_no_cheap_group_and_never_worsens(monkeypatch):
     values = np.random.default_rng(8).normal(size=(90, 2))
-    space = survey(values, 3)
-    around = Around(space.x, space.w, space.near, 3)
+    space = survey(SquaredError(values, 3))
+    near = space.near
     known = np.arange(90) % 30
-    pool = Pool(values)
+    pool = Pool(SquaredError(values, 3))
     pool.add_labels(known)
     before = sum(pool.costs)
     monkeypatch.setattr(recombine_module, "WORK", 10**6)
@@ -132,20 +134,20 @@ def test_looking_around_leaves_no_cheap_group_and_never_worsens(monkeypatch):
     monkeypatch.setattr(recombine_module, "Master", lambda *told: masters.append(Master(*told)) or masters[-1])
     state = Recombination(known)
     while state.width is None:
-        state = relax(pool, state, around)
+        state = relax(pool, state, near)
     assert state.bound < relaxed[0] == before
     assert state.cuts
     assert all(3 <= rows.size <= 5 for rows in pool.groups)
     in_use = np.flatnonzero(masters[-1].shares > 1e-9)
-    like = Pool(values)
-    like.add(recombine_module._variants(pool, in_use, around, state.duals[:90], np.inf, 10_000))
+    like = Pool(SquaredError(values, 3))
+    like.add(pool.loss.variants([pool.groups[c] for c in in_use], near, state.duals[:90], np.inf, 10_000))
     assert reduced_costs(like, state.duals, state.cuts).min() >= -1e-6 * state.bound
-    found = recombine(pool, Recombination(known), Limits(2_000, 50), around).best
+    found = recombine(pool, Recombination(known), Limits(2_000, 50), near).best
     loss = sum(cost(values, np.flatnonzero(found == g), None) for g in np.unique(found))
     assert state.bound <= loss * (1 + 1e-9)
     assert loss < 0.2 * before
-    stopped = Pool(values)
-    at_once = recombine(stopped, Recombination(known), Limits(2_000, 50), around, lambda state: False)
+    stopped = Pool(SquaredError(values, 3))
+    at_once = recombine(stopped, Recombination(known), Limits(2_000, 50), near, lambda state: False)
     assert not at_once.finished and len(stopped.groups) < len(pool.groups)
     assert sum(stopped.costs[c] for c in stopped.columns(at_once.best)) <= before * (1 + 1e-12)
 
@@ -153,15 +155,17 @@ def test_looking_around_leaves_no_cheap_group_and_never_worsens(monkeypatch):
 def test_a_recombination_goes_on_from_any_step_to_the_same_result(monkeypatch):
     monkeypatch.setattr(recombine_module, "WORK", 100)
     values = np.random.default_rng(5).normal(size=(120, 3))
-    space = survey(values, 3)
-    around = Around(space.x, space.w, space.near, 3)
+    space = survey(SquaredError(values, 3))
+    near = space.near
     known, limits = np.arange(120) % 40, Limits(2_000, 50, wider=1.3)
     steps = []
-    whole = recombine(Pool(values), Recombination(known), limits, around, lambda state: steps.append(state) or True)
+    whole = recombine(
+        Pool(SquaredError(values, 3)), Recombination(known), limits, near, lambda state: steps.append(state) or True
+    )
     assert whole.finished and sum(state.rounds for state in steps) > 3 and steps[-2].width > steps[-3].width
     for state in steps:
         kept = json.loads(json.dumps(state._asdict(), default=np.ndarray.tolist))  # as a checkpoint does
-        again = recombine(Pool(values), Recombination(**kept), limits, around)
+        again = recombine(Pool(SquaredError(values, 3)), Recombination(**kept), limits, near)
         np.testing.assert_array_equal(again.best, whole.best)
         assert [list(rows) for rows in again.groups] == [list(rows) for rows in whole.groups]
         assert (again.bound, again.width) == (whole.bound, whole.width)
@@ -173,7 +177,7 @@ def test_a_cross_takes_the_cheaper_groups_of_every_island(case, seed):
     values, k = case
     n, rng = len(values), np.random.default_rng(seed)
     weights = some_weights(n, seed) if seed % 2 else None
-    space = survey(values, k, weights)
+    space = survey(SquaredError(values, k, weights))
     one = (np.arange(n) % (n // k)).astype(np.int32)
     other = one.copy()
     for _ in range(3):  # records of a few groups change places
@@ -204,7 +208,7 @@ def same_groups(one, other):
 def test_pools_by_region_hold_the_groups_inside():
     rng = np.random.default_rng(3)
     values = rng.normal(size=(40, 2))
-    pool = Pool(values)
+    pool = Pool(SquaredError(values, 3))
     for labels in random_partitions(40, 4, 5, rng):
         pool.add_labels(labels)
     region = np.arange(40) % 2
@@ -220,7 +224,7 @@ def test_pools_by_region_hold_the_groups_inside():
 def test_regions_keep_groups_whole_and_are_about_equal(monkeypatch):
     monkeypatch.setattr("shoal.engine.partition.search.memetic.REGION", 100)
     values = np.random.default_rng(4).normal(size=(600, 3))
-    space = survey(values, 4)
+    space = survey(SquaredError(values, 4))
     labels = (np.arange(600) % 150).astype(np.int32)
     region = regions(space, labels, 7)
     assert set(region) == set(range(6))

@@ -22,6 +22,7 @@ from shoal.protections.microaggregation.kernels.by_subsets import best_by_subset
 from shoal.protections.microaggregation.kernels.pricing import Found, price
 from shoal.protections.microaggregation.methods.mdav import mdav
 from shoal.protections.microaggregation.proof import _Bound, prove
+from shoal.protections.microaggregation.squared_error import SquaredError
 
 
 def near_sums(x, k):
@@ -103,7 +104,7 @@ def test_with_cuts_small_files_are_proved_and_the_proof_is_right(k, n, seed):
 def test_cuts_close_most_of_the_gap():
     """On 60 records the relaxation alone stays below the optimum; its bound with cuts comes nearer."""
     values = np.random.default_rng(1).normal(size=(60, 5))
-    search = _Bound(values, 3, refine(values, 3, mdav(values, 3)), None)
+    search = _Bound(values, 3, refine(SquaredError(values, 3), mdav(values, 3)), None)
     control = Control()
     search.generate(control, np.inf)
     alone = search.bound
@@ -118,7 +119,7 @@ def test_cuts_close_most_of_the_gap():
 
 def test_a_small_file_is_proved_and_a_stopped_run_says_nothing():
     values = np.random.default_rng(4).normal(size=(40, 2))
-    start = refine(values, 3, mdav(values, 3))
+    start = refine(SquaredError(values, 3), mdav(values, 3))
     done = prove(values, 3, start, seconds=None)
     assert done.facts["proved"] and done.facts["gap"] == 0.0
     assert done.sse(values) <= start.sse(values)

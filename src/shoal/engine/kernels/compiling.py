@@ -115,7 +115,7 @@ class Kernel:
         if key not in self._compiled:
             with self._lock:
                 if key not in self._compiled:
-                    self._compiled[key] = _compile(self.py_func, self._types(first))
+                    self._compiled[key] = _compile(self.py_func, self._types(first), is_ours(first))
         return self._compiled[key]
 
     def mark(self, *first: Any) -> Path:
@@ -140,12 +140,17 @@ def _kind(argument: Any) -> Any:
     return type(argument)
 
 
-def _compile(function: Callable[..., Any], signature: Any) -> Callable[..., Any]:
+def is_ours(first: Iterable[Any]) -> bool:
+    """Are all classes of this package? The cache's name covers no other source, such as that of a loss from outside."""
+    return all(type(argument).__module__.partition(".")[0] == __package__.partition(".")[0] for argument in first)
+
+
+def _compile(function: Callable[..., Any], signature: Any, keep: bool) -> Callable[..., Any]:
     numba = load_numba()
     started, inside = time.process_time(), _account.seconds
     with _one_at_a_time, _own_cache():
         try:
-            compiled: Callable[..., Any] = numba.njit(signature, cache=True, **FLAGS)(function)
+            compiled: Callable[..., Any] = numba.njit(signature, cache=keep, **FLAGS)(function)
         except RuntimeError:  # no folder for a cache can be written: every process compiles for itself
             compiled = numba.njit(signature, **FLAGS)(function)
     # Loading from the cache is no search either; it is booked with the compilation.
@@ -197,7 +202,7 @@ def compile_ahead(*kernels: Any) -> None:
     What fails here is compiled when it is called.
     """
     wanted = [item if isinstance(item, tuple) else (item,) for item in kernels]
-    missing = [(kernel, first) for kernel, *first in wanted if not kernel.mark(*first).exists()]
+    missing = [(kernel, first) for kernel, *first in wanted if is_ours(first) and not kernel.mark(*first).exists()]
     processes = cores()
     if len(missing) < 2 or processes < 2:
         return

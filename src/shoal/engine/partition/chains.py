@@ -85,8 +85,8 @@ def anneal_chain(
         high, low = chain.hot * (COLD / chain.hot) ** steps
         often = space.often * (RESTING + (1.0 - RESTING) * chain.unsettled)
         _propose(space, g, turns(often), word, piece, high, low)
-        changed = space.costs(g.label)[g.label] != space.costs(chain.labels)[chain.labels]
-        loss = float(renew(space.loss, g))
+        changed = space.loss.costs(g.label)[g.label] != space.loss.costs(chain.labels)[chain.labels]
+        loss = float(renew(space.marker, g))
         below = [_quenched(space, g.label, word)] if stop in looks else []
         with STEP:
             chain.labels, chain.word, chain.done, chain.loss = g.label, int(word[0]), int(stop), loss
@@ -126,4 +126,4 @@ def _propose(
     for window in windows_of(space.n):
         mine = turns_of(turns, *window)
         number = proposals * mine.size // turns.size
-        anneal_kernel(space.loss, g, space.near, space.heat, mine, word, number, high, low)
+        anneal_kernel(space.marker, g, space.near, space.heat, mine, word, number, high, low)

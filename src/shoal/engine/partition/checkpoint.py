@@ -22,9 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.arrays import Floats, Indices
+from shoal.arrays import Indices
 from shoal.atomic import atomically
 from shoal.engine.partition.chains import COLD, HOT, STEP, Chain
+from shoal.engine.partition.loss import GroupLoss
 from shoal.engine.partition.recombine import Recombination
 from shoal.errors import InputError, UsageError, WriteError
 
@@ -43,21 +44,19 @@ WRITES = 30  # in a whole search, at least: a killed one loses a thirtieth of it
 class Checkpoint:
     """Writes and reads the state of one search; does nothing without a path."""
 
-    def __init__(
-        self, path: Path | None, values: Floats, weights: Floats | None, k: int, options: tuple[object, ...], work: int
-    ) -> None:
+    def __init__(self, path: Path | None, loss: GroupLoss, options: tuple[object, ...], work: int) -> None:
         self.path = None if path is None else Path(path)
         self._step = work / WRITES
         self._last, self._stage, self._done = time.monotonic(), 0, 0
         self._took = 0.0  # seconds, the last write
         self._lock = threading.Lock()
         self._fingerprint = ""
-        self._bounds = Bounds(len(values), k, work)
+        self._bounds = Bounds(loss.n, loss.k, loss.most, work)
         if self.path is not None:
             _check_place(self.path)
-            digest = hashlib.sha256(repr((values.shape, k, options)).encode())
-            digest.update(np.ascontiguousarray(values).tobytes())
-            digest.update(b"" if weights is None else np.ascontiguousarray(weights).tobytes())
+            digest = hashlib.sha256(repr((loss.identity[0].shape, loss.k, options)).encode())
+            for array in loss.identity:
+                digest.update(np.ascontiguousarray(array).tobytes())
             self._fingerprint = digest.hexdigest()
 
     def save(
@@ -140,10 +139,11 @@ class Checkpoint:
 
 
 class Bounds(NamedTuple):
-    """What limits the state of a search: its records, the least size of a group, and its proposals."""
+    """What limits the state of a search: its records, the sizes of a group, and its proposals."""
 
     n: int
     k: int
+    most: int
     work: int
 
 
@@ -187,12 +187,12 @@ def _is_sound(chain: Chain, bounds: Bounds) -> bool:
 
 
 def _is_partition(labels: NDArray[Any], bounds: Bounds) -> bool:
-    """Whether the labels make groups of k to 2k - 1 records, numbered as the kernels have room for them."""
+    """Whether the labels make groups of k to `most` records, numbered as the kernels have room for them."""
     n, k = bounds.n, bounds.k
     if labels.shape != (n,) or labels.dtype != np.int32 or labels.min() < 0 or labels.max() > max(1, n // k):
         return False
     sizes = np.bincount(labels)
-    return bool((sizes[sizes > 0] >= k).all() and (sizes < 2 * k).all())
+    return bool((sizes[sizes > 0] >= k).all() and (sizes <= bounds.most).all())
 
 
 def _digest(arrays: Mapping[str, NDArray[np.generic]]) -> str:

@@ -19,11 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.arrays import Floats, Indices, Ints
+from shoal.arrays import Indices, Ints
 from shoal.engine.partition.set_partition import Basis, Master, Pool, reduced_costs
 from shoal.engine.partition.subset_row_cuts import incidence, violated
-from shoal.protections.microaggregation.kernels.pricing import Found
-from shoal.protections.microaggregation.kernels.variants import variants
 
 FIRST = 1.1  # the first programme's columns against those without a reduced cost
 A_GROUP, AT_LAST = 20, 10  # variants of a group that join the pool at once; of which too in the end
@@ -45,15 +43,6 @@ class Limits(NamedTuple):
     careful: float = 1.06
 
 
-class Around(NamedTuple):
-    """The records of a pool, padded, with their neighbours (-1 for none): where to look for more groups."""
-
-    x: Floats
-    w: Floats
-    near: Indices
-    k: int
-
-
 class Recombination(NamedTuple):
     """How far one is: the best partition so far, and what the next step needs to know."""
 
@@ -73,24 +62,25 @@ def recombine(
     pool: Pool,
     begun: Recombination,
     limits: Limits,
-    around: Around | None = None,
+    near: Indices | None = None,
     after_step: Callable[[Recombination], bool] = lambda state: True,
 ) -> Recombination:
-    """A partition of groups in the pool, as good as the known one or better; of groups like them too if told where.
+    """A partition of groups in the pool, as good as the known one or better.
 
-    `after_step` says whether to go on. Groups that are found join the pool.
+    near: the neighbours of each record (-1 for none), to look for groups like those in use too,
+    which join the pool. after_step: whether to go on.
     """
     given, state, go_on = len(pool.groups), begun, True
     pool.add(np.asarray(rows, dtype=np.int32) for rows in begun.groups)
     pool.add_labels(np.asarray(begun.best))
     while go_on and not state.finished:
-        state = relax(pool, state, around) if state.width is None else _programme(pool, state, state.width, limits)
+        state = relax(pool, state, near) if state.width is None else _programme(pool, state, state.width, limits)
         state = state._replace(groups=pool.groups[given:])
         go_on = after_step(state)
     return state
 
 
-def is_sound(state: Recombination, n: int, k: int) -> bool:
+def is_sound(state: Recombination, n: int, k: int, most: int) -> bool:
     """Whether a state that was read describes a recombination of n records; the solver and the kernels trust it."""
     if not all(isinstance(part, list | tuple) for part in (state.groups, state.cuts, state.duals, state.basis or ())):
         return False
@@ -105,8 +95,8 @@ def is_sound(state: Recombination, n: int, k: int) -> bool:
     return (
         best.shape == (n,)
         and best.dtype.kind == "i"
-        and _has_sizes(np.unique(best, return_counts=True)[1], k)
-        and all(_are_records(rows, n) and _has_sizes(np.array([rows.size]), k) for rows in groups)
+        and _has_sizes(np.unique(best, return_counts=True)[1], k, most)
+        and all(_are_records(rows, n) and _has_sizes(np.array([rows.size]), k, most) for rows in groups)
         and all(_are_records(cut, n) and cut.size in (3, 5) for cut in cuts)
         and len(basis) in (0, 2)
         and all(
@@ -130,11 +120,11 @@ def _are_records(rows: NDArray[Any], n: int) -> bool:
     return inside and np.unique(rows).size == rows.size
 
 
-def _has_sizes(sizes: Ints, k: int) -> bool:
-    return bool((sizes >= k).all() and (sizes < 2 * k).all())
+def _has_sizes(sizes: Ints, k: int, most: int) -> bool:
+    return bool((sizes >= k).all() and (sizes <= most).all())
 
 
-def relax(pool: Pool, state: Recombination, around: Around | None) -> Recombination:
+def relax(pool: Pool, state: Recombination, near: Indices | None) -> Recombination:
     """The relaxation and its duals. Where it may look around, the pool gets what it lacks, and it the next cuts."""
     best, n = np.asarray(state.best, dtype=np.int64), len(state.best)
     left = WORK * n if state.left is None else state.left
@@ -148,24 +138,25 @@ def relax(pool: Pool, state: Recombination, around: Around | None) -> Recombinat
         bound, duals = relaxed
         duals[n:] = np.minimum(duals[n:], 0.0)
         left -= max(100, master.iterations)
-        if around is None or left <= 0:
+        if near is None or left <= 0:
             break
         used = np.union1d(np.flatnonzero(master.shares > 1e-9), own)
         nothing = -1e-9 * abs(bound) / n
         found = pool.part(used[:0])
-        found.add(_variants(pool, used, around, duals[:n], nothing, A_GROUP))
+        found.add(pool.loss.variants([pool.groups[c] for c in used], near, duals[:n], nothing, A_GROUP))
         cheap = np.flatnonzero(reduced_costs(found, duals, master.cuts) < nothing)
         if not pool.add(found.groups[c] for c in cheap):
             break
-    look_on = around is not None and left > 0 and state.rounds < ROUNDS_OF_CUTS
+    look_on = near is not None and left > 0 and state.rounds < ROUNDS_OF_CUTS
     cuts = violated(incidence(pool.groups, n), master.shares) if look_on else []
     if cuts:
         every = [*master.cuts, *cuts]
         return state._replace(cuts=every, basis=master.basis, left=left, rounds=state.rounds + 1)
     loss = sum(pool.costs[c] for c in own)
-    if around is not None:
+    if near is not None:
         used = np.union1d(np.flatnonzero(master.shares > 1e-9), own)
-        pool.add(_variants(pool, used, around, duals[:n], FITTING * (loss - bound), AT_LAST))
+        in_use = [pool.groups[c] for c in used]
+        pool.add(pool.loss.variants(in_use, near, duals[:n], FITTING * (loss - bound), AT_LAST))
     reduced = reduced_costs(pool, duals, master.cuts)
     width = FIRST * float(np.count_nonzero(reduced <= 1e-9 * (loss - bound)))
     return state._replace(cuts=master.cuts, bound=bound, duals=duals, width=max(1.0, width))
@@ -186,14 +177,3 @@ def _programme(pool: Pool, state: Recombination, width: float, limits: Limits) -
     finished = width >= hopeful.size or spent > limits.iterations
     wider = limits.wider if spent <= limits.few else limits.careful
     return state._replace(best=best, width=width * wider, finished=finished)
-
-
-def _variants(pool: Pool, used: Ints, around: Around, duals: Floats, limit: float, most: int) -> list[Indices]:
-    """Groups like those in use, with a reduced cost below the limit: so many of each at most."""
-    width = 2 * around.k - 1
-    members = [pool.groups[c] for c in used]
-    groups = np.full((used.size, width), -1, dtype=np.int32)
-    groups[np.arange(width) < np.array([rows.size for rows in members])[:, None]] = np.concatenate(members)
-    found = Found(np.empty((used.size * most, width), dtype=np.int32), np.zeros(1, dtype=np.int64))
-    variants(around.x, around.w, groups, around.near, np.ascontiguousarray(duals), around.k, limit, most, found)
-    return [row[row >= 0] for row in found.rows[: found.filled[0]]]

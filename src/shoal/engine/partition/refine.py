@@ -1,6 +1,6 @@
 """Local search from any partition to one that no single move improves; never worse than its start.
 
-Groups of 2k or more are split first. Then random moves of all kinds (relocate, swap, rotate, create, dissolve,
+Groups that are too large are split first. Then random moves of all kinds (relocate, swap, rotate, create, dissolve,
 merge and resplit) at temperature zero while a round of them pays, and sweeps of all relocations and swaps
 until none pays (on a large file: until fewer than one in a thousand records gains).
 """
@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.arrays import Floats
 from shoal.engine.control import Control
 from shoal.engine.partition.kernels.anneal import anneal as anneal_kernel
 from shoal.engine.partition.kernels.groups import Groups, start
 from shoal.engine.partition.kernels.local_search import sweep
+from shoal.engine.partition.loss import GroupLoss
 from shoal.engine.partition.partition import KPartition
 from shoal.engine.partition.space import Space, check_start, random_word, survey, turns_of, without_oversized
 from shoal.engine.partition.windows import at_once, in_windows
@@ -31,30 +31,28 @@ FROZEN = 1e-12  # a temperature at which nothing that costs is accepted
 
 
 def refine(
-    values: Floats,
-    k: int,
+    loss: GroupLoss,
     partition: KPartition,
     *,
-    weights: Floats | None = None,
     seed: int = 0,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> KPartition:
     """The local optimum below a partition."""
     started = time.process_time()
-    check_start(partition, len(values)).check(check_k(k, len(values)))
-    whole = without_oversized(values, k, partition, weights)
-    space = survey(values, k, weights, seed=seed, threads=threads)
+    check_start(partition, loss.n).check(check_k(loss.k, loss.n))
+    whole = without_oversized(loss, partition)
+    space = survey(loss, seed=seed, threads=threads)
     control = Control(threads=threads, progress=progress)
     g, _ = space.state(whole.labels)
     control.run([lambda: descend(space, g, seed, control)])
     found = KPartition(g.label.astype(np.int64))
-    sse_before, after = partition.sse(values, weights), found.sse(values, weights)
-    if after > sse_before:
-        found, after = partition, sse_before
+    before, after = loss.of(partition), loss.of(found)
+    if after > before:
+        found, after = partition, before
     stage = {
         "name": "local search",
-        "loss_before": sse_before,
+        "loss_before": before,
         "loss_after": after,
         "cpu_seconds": time.process_time() - started,
     }
@@ -89,11 +87,11 @@ def settle(
         gained = [0] * at_once(space.n)
 
         def window(worker: int, state: Groups, first: int, last: int, gained: list[int] = gained) -> None:
-            gained[worker] += sweep(space.loss, state, space.near, space.least, first, last)
+            gained[worker] += sweep(space.marker, state, space.near, space.least, first, last)
             control.advance(0.0)
 
         in_windows(space, g, control, turn, window)
-        start(space.loss, g)
+        start(space.marker, g)
         if control.stopped or sum(gained) <= few:
             break
         after_sweep(turn + 1)
@@ -115,12 +113,12 @@ def stir(
     def window(worker: int, state: Groups, first: int, last: int) -> None:
         turns = turns_of(space.turns, first, last)
         number = max(1, int(proposals * space.n * turns.size / space.turns.size))
-        anneal_kernel(space.loss, state, space.near, space.heat, turns, words[worker], number, hot, cold)
+        anneal_kernel(space.marker, state, space.near, space.heat, turns, words[worker], number, hot, cold)
         control.advance(number if what else 0.0, None, what)
 
     in_windows(space, g, control, int(word[0]), window)
     if control.stopped:
         return float("nan")
-    loss = float(start(space.loss, g))  # a function of the labels from here on
+    loss = float(start(space.marker, g))  # a function of the labels from here on
     control.advance(0.0, loss, what)
     return loss

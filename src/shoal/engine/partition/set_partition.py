@@ -1,6 +1,6 @@
 """Set partitioning over a pool of groups, by HiGHS: the linear relaxation with its duals, and the best partition.
 
-A column is a group, its cost the group's SSE; every record is in exactly one chosen column.
+A column is a group, its cost the group's loss; every record is in exactly one chosen column.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, hstack
 
 from shoal.arrays import Floats, Ints
+from shoal.engine.partition.loss import GroupLoss
 from shoal.engine.partition.subset_row_cuts import Cut, incidence, limits, touched
 
 Basis = tuple[list[int], list[int]]  # the states of columns and rows, as HiGHS numbers them
@@ -22,17 +23,16 @@ Basis = tuple[list[int], list[int]]  # the states of columns and rows, as HiGHS 
 class Pool:
     """Distinct groups of records with their costs, in the order they came. A group is known by a 64-bit sum."""
 
-    def __init__(self, values: Floats, weights: Floats | None = None) -> None:
-        self._values = values
-        self._weights = weights
-        self._signs = np.random.default_rng(0).integers(2**64, size=len(values), dtype=np.uint64)
+    def __init__(self, loss: GroupLoss) -> None:
+        self.loss = loss
+        self._signs = np.random.default_rng(0).integers(2**64, size=loss.n, dtype=np.uint64)
         self._place: dict[int, int] = {}
         self.groups: list[NDArray[np.int32]] = []
         self.costs: list[float] = []
 
     @property
     def records(self) -> int:
-        return len(self._values)
+        return self.loss.n
 
     def add(self, groups: Iterable[NDArray[Any]]) -> int:
         """Take in the groups that are new; gives their number."""
@@ -42,7 +42,7 @@ class Pool:
             if sign not in self._place:
                 self._place[sign] = len(self._place)
                 fresh.append(np.sort(group).astype(np.int32))
-        self.costs.extend(self._cost(fresh))
+        self.costs.extend(self.loss.costs_of(fresh).tolist())
         self.groups.extend(fresh)
         return len(fresh)
 
@@ -59,7 +59,7 @@ class Pool:
 
     def part(self, columns: NDArray[np.int64]) -> Pool:
         """A pool of some of the groups."""
-        chosen = Pool(self._values, self._weights)
+        chosen = Pool(self.loss)
         chosen._take([self.groups[c] for c in columns], [self.costs[c] for c in columns])
         return chosen
 
@@ -73,7 +73,7 @@ class Pool:
         for r in range(int(region.max()) + 1):
             records = np.flatnonzero(region == r)
             place[records] = np.arange(records.size)
-            inside = Pool(self._values[records], None if self._weights is None else self._weights[records])
+            inside = Pool(self.loss.part(records))
             columns = np.flatnonzero((first == r) & (last == r))
             inside._take([place[self.groups[c]] for c in columns], [self.costs[c] for c in columns])
             pools.append(inside)
@@ -86,18 +86,6 @@ class Pool:
     def _signed(self, labels: NDArray[Any]) -> tuple[Ints, Ints, list[int]]:
         order, starts = in_groups(labels)
         return order, starts, np.add.reduceat(self._signs[order], starts).tolist()
-
-    def _cost(self, groups: list[NDArray[np.int32]]) -> list[float]:
-        costs = np.empty(len(groups))
-        sizes = np.array([g.size for g in groups], dtype=np.int64)
-        for size in np.unique(sizes):
-            which = np.flatnonzero(sizes == size)
-            rows = np.array([groups[i] for i in which])
-            x = self._values[rows]
-            w = np.ones(rows.shape) if self._weights is None else self._weights[rows]
-            centre = (w[:, :, None] * (x - x[:, :1])).sum(axis=1) / w.sum(axis=1)[:, None] + x[:, 0]
-            costs[which] = (w * ((x - centre[:, None]) ** 2).sum(axis=2)).sum(axis=1)
-        return [float(c) for c in costs]
 
 
 def in_groups(labels: NDArray[Any]) -> tuple[Ints, Ints]:

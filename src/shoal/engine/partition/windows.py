@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.arrays import Floats, Indices
+from shoal.arrays import Indices
 from shoal.engine.control import Control
-from shoal.engine.partition.kernels.groups import Groups, claim, padded
-from shoal.engine.partition.neighbours import leaves, runs
+from shoal.engine.partition.kernels.groups import Groups, claim
+from shoal.engine.partition.loss import GroupLoss
+from shoal.engine.partition.neighbours import runs
 from shoal.engine.partition.space import Space
 
 WINDOW = 8192  # records
@@ -35,13 +36,13 @@ def windows_of(n: int) -> list[tuple[int, int]]:
     return runs(n, WINDOW)
 
 
-def in_order(values: Floats, word: int) -> tuple[Indices, Indices]:
+def in_order(loss: GroupLoss, word: int) -> tuple[Indices, Indices]:
     """An order in which near records are near in memory, so that a window touches little: that of a random tree's
     leaves, and where each starts, with the end. A file of one window stays as it is."""
-    n = len(values)
+    n = loss.n
     if len(windows_of(n)) == 1:
         return np.arange(n, dtype=np.int32), np.array([0, n], dtype=np.int32)
-    return leaves(padded(values), LEAF, word)
+    return loss.leaves(LEAF, word)
 
 
 def of_file(labels: NDArray[Any], order: Indices) -> NDArray[np.int64]:

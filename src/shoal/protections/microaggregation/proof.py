@@ -33,6 +33,7 @@ from shoal.engine.partition.subset_row_cuts import Cut, incidence, limits, viola
 from shoal.engine.progress import Progress
 from shoal.errors import UsageError, check_k
 from shoal.protections.microaggregation.kernels.pricing import Found, price
+from shoal.protections.microaggregation.squared_error import SquaredError
 
 MARGIN = 1e-11  # of the sum of absolute duals: far above what rounding can do, far below 1e-9
 NODES = 200_000  # branch and bound nodes a record before its search is cut short
@@ -60,9 +61,10 @@ def prove(
     check_start(partition, n).check(check_k(k, n))
     if n > EXACT_UP_TO:
         raise UsageError(f"a bound needs exact neighbours: at most {EXACT_UP_TO} records, not {n}")
-    search = _Bound(values, k, without_oversized(values, k, partition), pool)
+    search = _Bound(values, k, without_oversized(SquaredError(values, k), partition), pool)
     sst = total_squares(values)
-    control = Control(threads=threads, progress=progress, seconds=seconds, unit=100.0 / sst if sst > 0 else 1.0)
+    control = Control(threads=threads, progress=progress, seconds=seconds)
+    control.begin(unit=100.0 / sst if sst > 0 else 1.0)
     until = np.inf if seconds is None else clock + seconds
     search.generate(control, until)
     if not control.stopped:
@@ -102,7 +104,7 @@ class _Bound:
         sums = np.cumsum(far, axis=1)
         sums = np.hstack([np.zeros((self.n, 1)), sums, np.repeat(sums[:, -1:], 2 * k, axis=1)])
         self.near = np.ascontiguousarray(sums[:, : 2 * k])
-        self.pool = pool or Pool(values)
+        self.pool = pool or Pool(SquaredError(values, k))
         self.pool.add_labels(partition.labels)
         self.pool.add(np.append(near[i, : k - 1], i) for i in range(self.n) if near.shape[1] >= k - 1)
         self.pool.add(_variants(partition, near[:, : k + 1], k))
@@ -236,7 +238,7 @@ class _Bound:
         [rows] = control.run([partial(self._search, records, allowed, control)])
         if rows is None:
             return None
-        pool = Pool(self.values)
+        pool = Pool(self.pool.loss)
         pool.add(rows)
         reduced = reduced_costs(pool, duals, self.master.cuts)
         fits = np.flatnonzero(reduced <= allowed)
@@ -256,7 +258,7 @@ class _Bound:
         return zip(self.master.cuts, [] if self.duals is None else self.duals[self.n :], strict=False)
 
     def _group_costs(self) -> list[float]:
-        own = Pool(self.values)
+        own = Pool(self.pool.loss)
         own.add(self.best.members())
         return own.costs
 

@@ -205,8 +205,9 @@ class Search:
         partition = self.method(scaled, self.k, weights=weights, **common, **options).check(self.k)
         if self.refine:
             from shoal.engine.partition.refine import refine as local_search
+            from shoal.protections.microaggregation.squared_error import SquaredError
 
-            partition = local_search(scaled, self.k, partition, weights=weights, **common)
+            partition = local_search(SquaredError(scaled, self.k, weights), partition, **common)
         if self.bound:
             from shoal.protections.microaggregation.proof import prove
 

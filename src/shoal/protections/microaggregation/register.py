@@ -33,8 +33,7 @@ class Method:
 
     @property
     def function(self) -> Callable[..., KPartition]:
-        folder = "shoal.engine.partition.search" if self.name in ENGINE else f"{__package__}.methods"
-        module = importlib.import_module(f"{folder}.{self.name}")
+        module = importlib.import_module(f"{__package__}.methods.{self.name}")
         function: Callable[..., KPartition] = getattr(module, self.name)
         return function
 
@@ -66,8 +65,6 @@ class Method:
                 hint = f"; it belongs to {', '.join(users)}" if users else ""
                 raise UsageError(f"the method {self.name} has no option {name!r}{hint}. Its options: {has}")
 
-
-ENGINE = ("anneal", "memetic", "blocks")  # the searches of `engine/partition`
 
 METHODS = {
     m.name: m

@@ -11,7 +11,7 @@ each may have its own temperature; with one for all, dense regions would boil un
 What cannot be foreseen makes the processor drop what it had begun, and costs more than the sums. So which move comes
 is no chance, of two near records the one of another group is taken, and the random threshold comes from a table.
 In a large file it waits for memory even more. So proposals are drawn some steps ahead, and what each will look at is
-asked for bit by bit as it comes nearer. Indices are unsigned, as in `squares.py`.
+asked for bit by bit as it comes nearer. Indices are unsigned, as in `squared`.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 A loss is a marker (a NamedTuple that may hold scalars) and one implementation of each function
 below, chosen by the marker's type when a kernel is compiled, so it costs nothing at run time.
-All see the same arrays: `x` (records, rows padded with zeros to a multiple of four), `w`
+All see the same arrays: `x` (a row for each record), `w`
 (weights), `summary` (a row of numbers a group), `mass` (a group's total weight), `member` and
-`size` (the records of each group). `Squares` in `squares.py` is SSE.
+`size` (the records of each group). An infinite change forbids a move.
 
     leaving(loss, x, w, summary, mass, member, size, a, i)          change of a's cost if i leaves
     entering(loss, x, w, summary, mass, member, size, b, i)         change of b's cost if i enters

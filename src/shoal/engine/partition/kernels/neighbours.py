@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from shoal.arrays import Floats, Indices
 from shoal.engine.kernels.compiling import inner, kernel
-from shoal.engine.partition.kernels.squares import squared
+from shoal.engine.kernels.distance import squared
 
 
 @inner

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from shoal.arrays import Floats, Indices
 from shoal.engine.kernels.compiling import inner, kernel
+from shoal.engine.kernels.distance import squared
 from shoal.engine.kernels.randomness import below
-from shoal.engine.partition.kernels.squares import squared
 
 
 @inner

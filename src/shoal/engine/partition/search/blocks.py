@@ -1,7 +1,7 @@
-"""Low loss for large files: MDAV in blocks, then annealing over the whole file, window by window.
+"""Low loss for large files: first groups in blocks, then annealing over the whole file, window by window.
 
     order the records by a random projection tree: near records are near in memory
-    cut the order into blocks; MDAV in each, on threads
+    cut the order into blocks; the loss's first partition (MDAV's for squares) in each, on threads
     neighbour lists over the whole file, so that the blocks' borders vanish
     for each of a few temperatures, falling: for each window of records: proposals for its records
     local search
@@ -22,59 +22,48 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.arrays import Floats, Indices
+from shoal.arrays import Indices
 from shoal.engine.control import Control
 from shoal.engine.partition.chains import COLD, HOT, Chain
 from shoal.engine.partition.checkpoint import Checkpoint
-from shoal.engine.partition.inputs import as_rows, as_weights
-from shoal.engine.partition.partition import KPartition, total_squares
+from shoal.engine.partition.loss import GroupLoss
+from shoal.engine.partition.partition import KPartition
 from shoal.engine.partition.refine import settle, stir
 from shoal.engine.partition.space import prepare, random_word, survey
 from shoal.engine.partition.windows import in_order, of_file
-from shoal.engine.progress import Progress
-from shoal.errors import check_choice, check_k
-from shoal.protections.microaggregation.effort import EFFORTS, large_proposals
-from shoal.protections.microaggregation.methods.mdav import mdav
+from shoal.errors import check_k
 
-BLOCK = 10_000  # records that MDAV takes at once
+BLOCK = 10_000  # records that get their first groups at once
 LEVELS = 8, 100  # sweeps over the file, at least and at most, each at its own temperatures
 A_LEVEL = 10  # proposals a record between them
 
 
 def blocks(
-    values: Floats,
-    k: int,
+    of_file_order: GroupLoss,
+    control: Control,
     *,
-    weights: Floats | None = None,
     seed: int = 0,
     effort: str = "standard",
-    threads: int | None = None,
-    progress: Progress | None = None,
-    seconds: float | None = None,
     checkpoint: Path | None = None,
     resume: bool = False,
 ) -> KPartition:
-    """A partition of a large file: MDAV in blocks, annealing across their borders."""
+    """A partition of a large file: first groups in blocks, annealing across their borders."""
     clock = time.process_time()
-    values = as_rows(values)
-    n = len(values)
-    check_choice("effort", effort, EFFORTS)
-    check_k(k, n)
-    work = large_proposals(n, effort)
+    n, k = of_file_order.n, check_k(of_file_order.k, of_file_order.n)
+    work = of_file_order.large_proposals(effort)
     levels = int(np.clip(work // n // A_LEVEL, *LEVELS))
-    sst = total_squares(values, weights)
-    unit = 100.0 / sst if sst > 0 else 1.0
-    control = Control(threads=threads, progress=progress, total=work, seconds=seconds, unit=unit)
-    store = Checkpoint(checkpoint, values, weights, k, ("blocks", effort, seed), work)
-    prepare(*values.shape)
-    order, leaves = in_order(values, random_word(seed, 0))
+    total = of_file_order.total
+    control.begin(work, 100.0 / total if total > 0 else 1.0)
+    store = Checkpoint(checkpoint, of_file_order, ("blocks", effort, seed), work)
+    prepare(of_file_order)
+    order, leaves = in_order(of_file_order, random_word(seed, 0))
     starts = _starts(leaves, n, max(BLOCK, 20 * k))
-    rows, w = values[order], as_weights(weights, n)[order]
-    chain, sweeps, first = _resumed(store) if resume else _first(rows, w, k, starts, control, work, seed)
-    space = survey(rows, k, w, seed=seed, threads=threads)
+    loss_of = of_file_order.reordered(order)
+    chain, sweeps, first = _resumed(store) if resume else _first(loss_of, starts, control, work, seed)
+    space = survey(loss_of, seed=seed, threads=control.threads)
     before = space.state(first)[1]
     g, loss = space.state(chain.labels)
-    stages = [_stage("mdav in blocks, neighbour lists", sst, before, clock)]
+    stages = [_stage(f"{loss_of.first_name} in blocks, neighbour lists", total, before, clock)]
     clock, control.done = time.process_time(), float(chain.done)
     word = np.array([chain.word], dtype=np.uint64)
 
@@ -106,11 +95,9 @@ def blocks(
     return KPartition(of_file(g.label if loss <= before else first, order), facts)
 
 
-def _first(
-    rows: Floats, w: Floats, k: int, starts: list[int], control: Control, work: int, seed: int
-) -> tuple[Chain, int, Indices]:
-    """A chain from MDAV's groups in the blocks, no sweep done, and those groups."""
-    found = control.run([partial(_mdav, rows[a:b], w[a:b], k) for a, b in pairwise(starts)])
+def _first(loss: GroupLoss, starts: list[int], control: Control, work: int, seed: int) -> tuple[Chain, int, Indices]:
+    """A chain from the first groups in the blocks, no sweep done, and those groups."""
+    found = control.run([loss.part(slice(a, b)).first for a, b in pairwise(starts)])
     labels = np.concatenate([p.labels + offset for p, offset in zip(found, _offsets(found), strict=True)])
     return Chain(labels.astype(np.int32), random_word(seed, 1), work), 0, labels.astype(np.int32)
 
@@ -126,10 +113,6 @@ def _starts(leaves: Indices, n: int, block: int) -> list[int]:
     count = max(1, round(n / block))
     chosen = leaves[np.searchsorted(leaves, (np.arange(1, count) * n // count).astype(leaves.dtype))]
     return [0, *chosen.tolist(), n]
-
-
-def _mdav(rows: Floats, weights: Floats, k: int) -> KPartition:
-    return mdav(rows, k, weights=weights)
 
 
 def _offsets(found: list[KPartition]) -> NDArray[np.int64]:

@@ -1,7 +1,7 @@
 """Memetic search: annealed partitions whose groups are recombined, again and again, by set partitioning: the
 modern answer to what Solanas 2008 left open.
 
-    parents: annealing chains from MDAV with their own random numbers
+    parents: annealing chains from the loss's first partition (MDAV's for squares) with their own random numbers
     pool: the groups of all local optima that the chains passed while they were cold; each optimum is crossed with the
         best: of every set of records that both divide among themselves alone, the cheaper one's groups
     repeat: the best partition of groups in the pool (small integer programmes) joins the population
@@ -26,21 +26,18 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from shoal.arrays import Floats, Indices
+from shoal.arrays import Indices
 from shoal.engine.control import Control
 from shoal.engine.partition.chains import Chain, run_chains
 from shoal.engine.partition.checkpoint import Checkpoint
-from shoal.engine.partition.inputs import as_rows, as_weights
 from shoal.engine.partition.kernels.trees import cut
-from shoal.engine.partition.partition import KPartition, by_first_record, total_squares
-from shoal.engine.partition.recombine import Around, Limits, Recombination, is_sound, recombine
+from shoal.engine.partition.loss import GroupLoss
+from shoal.engine.partition.partition import KPartition, by_first_record
+from shoal.engine.partition.recombine import Limits, Recombination, is_sound, recombine
 from shoal.engine.partition.set_partition import Pool
 from shoal.engine.partition.space import Space, prepare, random_word, survey, without_oversized
 from shoal.engine.partition.windows import in_order, of_file
-from shoal.engine.progress import Progress
 from shoal.errors import check_choice, check_k
-from shoal.protections.microaggregation.effort import EFFORTS, proposals
-from shoal.protections.microaggregation.methods.mdav import mdav
 
 # Chains of the first generation, times k, up to 2,000 records: larger groups and files need longer chains, and so
 # fewer; in a large file one chain's snapshots have every region in many ways.
@@ -74,62 +71,50 @@ CLOSING = {
 
 
 def memetic(
-    values: Floats,
-    k: int,
+    of_file_order: GroupLoss,
+    control: Control,
     *,
-    weights: Floats | None = None,
     seed: int = 0,
     effort: str = "standard",
-    threads: int | None = None,
-    progress: Progress | None = None,
-    seconds: float | None = None,
     checkpoint: Path | None = None,
     resume: bool = False,
 ) -> KPartition:
     """The best partition of a population of annealed ones and of their groups."""
     clock = time.process_time()
-    values = as_rows(values)
-    n = len(values)
-    check_k(k, n)
-    check_choice("effort", effort, EFFORTS)
-    prepare(*values.shape)
-    order, _ = in_order(values, random_word(seed))
-    rows, w = values[order], None if weights is None else as_weights(weights, n)[order]
-    first = mdav(rows, k, weights=w)
-    before = first.sse(rows, w)
+    n, k = of_file_order.n, check_k(of_file_order.k, of_file_order.n)
+    check_choice("effort", effort, tuple(PARENTS))
+    prepare(of_file_order)
+    order, _ = in_order(of_file_order, random_word(seed))
+    loss = of_file_order.reordered(order)
+    first = loss.first()
+    before = loss.of(first)
     if n < 2 * k or before == 0.0:
         return KPartition(of_file(first.labels, order), first.facts)
-    space = survey(rows, k, w, seed=seed, threads=threads)
-    sst = total_squares(values, weights)
+    space = survey(loss, seed=seed, threads=control.threads)
+    total = of_file_order.total
     closing = CLOSING[effort]
-    work = int(proposals(n, k, effort) * (closing.annealing if k <= closing.largest else 1.0))
-    store = Checkpoint(checkpoint, values, weights, k, ("memetic", effort, seed), work)
-    run = _Run(rows, w, space, seed, effort, work, store)
-    run.note("mdav", sst, before, time.process_time() - clock)
-    run.control = Control(threads=threads, progress=progress, total=work, seconds=seconds, unit=100.0 / sst)
+    work = int(loss.proposals(effort) * (closing.annealing if looks_around(loss, closing) else 1.0))
+    store = Checkpoint(checkpoint, of_file_order, ("memetic", effort, seed), work)
+    run = _Run(space, control, seed, effort, work, store)
+    run.note(loss.first_name, total, before, time.process_time() - clock)
+    control.begin(work, 100.0 / total)
     run.go(first, resume)
     facts: dict[str, Any] = {"stages": run.stages, "effort": effort, "proposals": run.proposals}
-    if run.control.stopped:
+    if control.stopped:
         facts["stopped"] = True
     return KPartition(of_file(run.best, order), facts)
+
+
+def looks_around(loss: GroupLoss, closing: Closing) -> bool:
+    """Whether groups like those in use are looked for at all."""
+    return loss.looks_around and loss.k <= closing.largest
 
 
 class _Run:
     """The population, the pool of groups and the stages done so far."""
 
-    control: Control
-
-    def __init__(
-        self,
-        values: Floats,
-        weights: Floats | None,
-        space: Space,
-        seed: int,
-        effort: str,
-        work: int,
-        store: Checkpoint,
-    ) -> None:
-        self.values, self.weights, self.space, self.seed, self.store = values, weights, space, seed, store
+    def __init__(self, space: Space, control: Control, seed: int, effort: str, work: int, store: Checkpoint) -> None:
+        self.space, self.control, self.seed, self.store = space, control, seed, store
         self.limits, self.closing, self.snapshots = LIMITS[effort], CLOSING[effort], SNAPSHOTS[effort]
         share, self.generations = PARENTS_SHARE[effort], GENERATIONS[effort]
         wished = PARENTS[effort] / space.k / max(1.0, space.n / 2000)
@@ -138,7 +123,7 @@ class _Run:
         self.child_work = int(work * (1 - share) / max(1, self.generations * CHILDREN))
         self.population: list[Indices] = []
         self.losses: list[float] = []
-        self.pool = Pool(values, weights)
+        self.pool = Pool(space.loss)
         self.stages: list[dict[str, Any]] = []
         self.done_before = 0  # by the search that this one resumes
 
@@ -192,7 +177,7 @@ class _Run:
         labels = self.best
         if c > 0:
             other = int(np.random.default_rng([self.seed, stage, c]).integers(len(self.population)))
-            labels = inherit(self.values, self.space, self.best, self.population[other], self.weights)
+            labels = inherit(self.space.loss, self.best, self.population[other])
         return Chain(labels, word, self.child_work, WARM, looks)
 
     def admit(self, labels: NDArray[Any], crossed: bool = False) -> None:
@@ -219,7 +204,7 @@ class _Run:
         self.control.advance(0.0, None, f"best of {len(self.pool.groups)} groups")
         region = regions(self.space, self.best, random_word(self.seed, stage))
         inside = [region == r for r in range(int(region.max()) + 1)]
-        look_around = stage in self.closing.stages and self.space.k <= self.closing.largest
+        look_around = stage in self.closing.stages and looks_around(self.space.loss, self.closing)
         limits = self.closing.limits if look_around else self.limits
         sizes = [int(records.sum()) for records in inside]
         if begun and (len(begun) != len(sizes) or not all(map(self.is_sound, begun, sizes))):
@@ -232,8 +217,8 @@ class _Run:
             return self.control.advance(0.0)
 
         def in_region(r: int, pool: Pool) -> Recombination:
-            around = self.around(inside[r]) if look_around else None
-            return recombine(pool, states[r], limits, around, partial(after_step, r))
+            near = self.near(inside[r]) if look_around else None
+            return recombine(pool, states[r], limits, near, partial(after_step, r))
 
         labels = np.empty(self.space.n, dtype=np.int64)
         pools = self.pool.within(region)
@@ -252,13 +237,12 @@ class _Run:
 
     def is_sound(self, state: Recombination, n: int) -> bool:
         """Whether a checkpoint's recombination of n records can go on."""
-        return is_sound(state, n, self.space.k)
+        return is_sound(state, n, self.space.k, self.space.loss.most)
 
-    def around(self, inside: NDArray[np.bool_]) -> Around:
-        """Where to look for groups of the records inside a region."""
-        space, place = self.space, np.cumsum(inside) - 1
-        near = np.where(inside[space.near], place[space.near], -1)[inside]
-        return Around(space.x[inside], space.w[inside], near.astype(np.int32), space.k)
+    def near(self, inside: NDArray[np.bool_]) -> Indices:
+        """The neighbours of the records inside a region, as they are counted there."""
+        near, place = self.space.near, np.cumsum(inside) - 1
+        return np.where(inside[near], place[near], -1)[inside].astype(np.int32)
 
     def note(self, name: str, before: float, after: float, cpu: float) -> None:
         self.stages.append({"name": name, "loss_before": before, "loss_after": after, "cpu_seconds": cpu})
@@ -272,7 +256,7 @@ def regions(space: Space, labels: Indices, word: int) -> NDArray[np.int64]:
     g, _ = space.state(labels)
     used = int(labels.max()) + 1
     order = np.arange(used, dtype=np.int32)
-    cut(np.ascontiguousarray(g.summary[:used]), order, 8, np.array([word], dtype=np.uint64))
+    cut(np.ascontiguousarray(space.loss.points(g)[:used]), order, 8, np.array([word], dtype=np.uint64))
     before = np.cumsum(g.size[order]) - g.size[order]
     number = np.empty(used, dtype=np.int64)
     number[order] = before * count // space.n
@@ -285,34 +269,35 @@ def cross(space: Space, one: Indices, other: Indices) -> Indices:
     shared = coo_array((np.ones(space.n, dtype=np.int8), (one, other + groups)), shape=(both, both))
     islands, island = connected_components(shared, directed=False)
     dearer = np.zeros(islands)
-    np.add.at(dearer, island[:groups], space.costs(one))
-    np.add.at(dearer, island[groups:], -space.costs(other))
+    np.add.at(dearer, island[:groups], space.loss.costs(one))
+    np.add.at(dearer, island[groups:], -space.loss.costs(other))
     return np.where(dearer[island[one]] > space.least, other + groups, one).astype(np.int32)
 
 
-def inherit(values: Floats, space: Space, one: Indices, other: Indices, weights: Floats | None) -> Indices:
-    """A child of whole groups of two parents, the cheapest a record first, repaired to groups of k to 2k - 1."""
-    pool = Pool(values, weights)
+def inherit(loss: GroupLoss, one: Indices, other: Indices) -> Indices:
+    """A child of whole groups of two parents, the cheapest a record first, repaired to groups of k to `most`."""
+    pool = Pool(loss)
     pool.add_labels(one)
     pool.add_labels(other)
     sizes = np.array([g.size for g in pool.groups])
-    labels = np.full(space.n, -1, dtype=np.int64)
+    labels = np.full(loss.n, -1, dtype=np.int64)
     count = 0
     for c in np.argsort(np.array(pool.costs) / sizes, kind="stable"):
         rows = pool.groups[c]
         if (labels[rows] < 0).all():
             labels[rows] = count
             count += 1
-    return repair(values, space, labels, weights)
+    child = repair(loss, labels)
+    forbidden = np.isposinf(loss.costs(child)).any() and np.isfinite(loss.costs(one)).all()
+    return one if forbidden else child
 
 
-def repair(values: Floats, space: Space, labels: NDArray[np.int64], weights: Floats | None) -> Indices:
+def repair(loss: GroupLoss, labels: NDArray[np.int64]) -> Indices:
     """Records without a group form groups of their own if they are k or more, else each joins the nearest group."""
     left, placed = np.flatnonzero(labels < 0), np.flatnonzero(labels >= 0)
-    if left.size >= space.k:
-        part = mdav(values[left], space.k, weights=None if weights is None else weights[left])
-        labels[left] = labels.max() + 1 + part.labels
+    if left.size >= loss.k:
+        labels[left] = labels.max() + 1 + loss.part(left).first().labels
     else:
         for i in left:
-            labels[i] = labels[placed[((values[placed] - values[i]) ** 2).sum(axis=1).argmin()]]
-    return without_oversized(values, space.k, KPartition(labels), weights).labels.astype(np.int32)
+            labels[i] = labels[placed[loss.distances(i, placed).argmin()]]
+    return without_oversized(loss, KPartition(labels)).labels.astype(np.int32)

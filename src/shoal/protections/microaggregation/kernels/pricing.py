@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from shoal.arrays import Floats, Indices
 from shoal.engine.kernels.compiling import inner, kernel
-from shoal.engine.partition.kernels.squares import squared
+from shoal.engine.kernels.distance import squared
 
 WIDEST = 2000  # candidates around one record; more are not searched but bounded
 

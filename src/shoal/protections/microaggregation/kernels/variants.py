@@ -10,8 +10,8 @@ import numpy as np
 
 from shoal.arrays import Floats, Indices
 from shoal.engine.kernels.compiling import inner, kernel
+from shoal.engine.kernels.distance import squared
 from shoal.engine.kernels.heap import offer
-from shoal.engine.partition.kernels.squares import squared
 from shoal.protections.microaggregation.kernels.pricing import NOTHING_FOUND, Found
 
 

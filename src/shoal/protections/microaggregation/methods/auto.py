@@ -12,10 +12,10 @@ from pathlib import Path
 
 from shoal.arrays import Floats
 from shoal.engine.partition.partition import KPartition
-from shoal.engine.partition.search.blocks import blocks
-from shoal.engine.partition.search.memetic import memetic
 from shoal.engine.progress import Progress
 from shoal.errors import UsageError
+from shoal.protections.microaggregation.methods.blocks import blocks
+from shoal.protections.microaggregation.methods.memetic import memetic
 from shoal.protections.microaggregation.methods.univariate import univariate
 
 LARGE = 20_000

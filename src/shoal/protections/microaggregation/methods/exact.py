@@ -10,10 +10,10 @@ from __future__ import annotations
 from shoal.arrays import Floats
 from shoal.engine.partition.inputs import as_rows, as_weights
 from shoal.engine.partition.partition import KPartition
-from shoal.engine.partition.search.memetic import memetic
 from shoal.engine.progress import Progress
 from shoal.errors import UsageError, check_k
 from shoal.protections.microaggregation.kernels.by_subsets import best_by_subsets
+from shoal.protections.microaggregation.methods.memetic import memetic
 from shoal.protections.microaggregation.methods.path import path
 from shoal.protections.microaggregation.proof import prove
 

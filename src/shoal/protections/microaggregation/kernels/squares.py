@@ -7,10 +7,7 @@ sums of squares, so that large offsets cannot eat the digits. With W the mass of
     x enters        + w W / (W + w) |x - c|^2
     y for x, same w   w sum d (2 (x - c) + (1 - w / W) d), d = y - x
 
-Sums run in four lanes, in a fixed order and one sum a loop, so that the compiler may use vector registers without being
-allowed to change an answer; at last the lanes are added as the halves of a register are. Rows and columns are indexed
-by unsigned numbers: a signed one could be negative, and the check costs a third of these short loops' time and hides
-that the lanes lie side by side.
+Sums run in four lanes, as in `squared`.
 """
 
 from __future__ import annotations
@@ -21,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.engine.kernels.compiling import inlined
+from shoal.engine.kernels.distance import squared
 from shoal.engine.partition.kernels.losses import (
     apart,
     entering,
@@ -44,25 +42,6 @@ _0, _1, _2, _3, _4 = (np.uint64(lane) for lane in range(5))
 
 class Squares(NamedTuple):
     """Marks the weighted sum of squared distances to the centroid."""
-
-    power: int = 2
-
-
-@inlined
-def squared(x: Rows, i: Any, y: Rows, j: Any) -> float:
-    """|x[i] - y[j]|^2, rows padded to a multiple of four."""
-    i, j = np.uint64(i), np.uint64(j)
-    s0 = s1 = s2 = s3 = 0.0
-    for c in range(_0, np.uint64(x.shape[1]), _4):
-        d0 = x[i, c] - y[j, c]
-        d1 = x[i, c + _1] - y[j, c + _1]
-        d2 = x[i, c + _2] - y[j, c + _2]
-        d3 = x[i, c + _3] - y[j, c + _3]
-        s0 += d0 * d0
-        s1 += d1 * d1
-        s2 += d2 * d2
-        s3 += d3 * d3
-    return (s0 + s2) + (s1 + s3)
 
 
 @implement(apart, Squares)
