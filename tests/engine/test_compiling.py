@@ -192,3 +192,16 @@ def test_a_loss_from_outside_the_package_is_not_kept_in_the_cache() -> None:
         number: int
 
     assert compiling.is_ours((Squares(),)) and not compiling.is_ours((Squares(), Outside(1)))
+
+
+def test_two_processes_number_the_functions_of_kernels_apart() -> None:
+    """A number is part of a function's name: with one name for two functions, a kernel would call the other one's."""
+    code = """
+from shoal.engine.kernels.compiling import load_numba
+load_numba()
+from numba.core.bytecode import FunctionIdentity
+print(next(FunctionIdentity._unique_ids))
+"""
+    words = [sys.executable, "-c", code]
+    first, second = (int(subprocess.run(words, capture_output=True, text=True, check=True).stdout) for _ in range(2))
+    assert abs(first - second) > 10_000

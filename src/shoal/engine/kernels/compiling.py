@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib
+import itertools
 import os
 import pkgutil
 import subprocess
@@ -162,8 +163,11 @@ def _compile(function: Callable[..., Any], signature: Any, keep: bool) -> Callab
 def load_numba() -> Any:
     """Numba with Shoal's settings, imported when the first kernel needs it."""
     import numba
-    from numba.core import event
+    from numba.core import bytecode, event
 
+    # Numba tells functions of one name apart by a counter. Two processes would count alike and give one name to two
+    # functions, such as the sorting within np.sort and np.argsort; who loads both kernels would get one for the other.
+    bytecode.FunctionIdentity._unique_ids = itertools.count(int.from_bytes(os.urandom(6)))
     # Lanes written out by hand become vector instructions; that changes no order of operations, so no answer.
     numba.config.SLP_VECTORIZE = 1
 
