@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: demo test lint chromium soak bench docs clean
+.PHONY: demo library wheel test lint chromium soak bench docs clean
 
 $(BIN)/shoal: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -24,8 +24,14 @@ demo: $(BIN)/shoal ## protect the bundled survey
 	$(BIN)/shoal microaggregate examples/survey.csv -k 5 --roles examples/roles.toml \
 	  -o out/survey-protected.csv --report out/survey-report.html
 
-test: lint chromium ## lint, then every test on all cores; kernels are compiled once for all workers
-	$(BIN)/shoal warmup
+library: $(BIN)/shoal ## compile the kernels ahead, for this checkout and for the wheel; a minute or two
+	$(BIN)/python build_kernels.py
+
+wheel: library ## a wheel that carries the compiled kernels, in dist/
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+
+test: lint chromium library ## lint, then every test on all cores; Numba compiles the kernels once for all workers
+	SHOAL_KERNELS=jit $(BIN)/shoal warmup
 	$(BIN)/python -m pytest -q -n $(WORKERS)
 
 chromium: ## the browser for the tests of the pages, where it may be installed; without it they are skipped
@@ -38,6 +44,8 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/codespell README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs src benchmarks
+	$(BIN)/python docs/check_words.py
 
 soak: $(VENV)/.test ## 20,000 odd tables and random commands, an hour and more
 	SHOAL_SOAK=20000 $(BIN)/python -m pytest -q tests/soak
@@ -47,6 +55,7 @@ bench: $(VENV)/.test ## figures of the docs; all take hours, ONLY="mdav classica
 
 docs: $(VENV)/.docs ## the site, in site/
 	$(BIN)/python docs/make_commands.py
+	$(BIN)/python docs/make_tables.py
 	$(BIN)/mkdocs build --strict --quiet
 
 clean:

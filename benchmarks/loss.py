@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from shoal.engine.control import Control
 from shoal.engine.partition.partition import total_squares
 from shoal.protections.microaggregation.methods.auto import auto
 from shoal.protections.microaggregation.methods.mdav import mdav
@@ -57,7 +58,7 @@ def literature(seeds: int, efforts: tuple[str, ...]) -> None:
         for effort in efforts:
             cells = []
             for k in KS:
-                runs = [timed(auto, values, k, seed=s, effort=effort, threads=1) for s in range(seeds)]
+                runs = [timed(auto, values, k, seed=s, effort=effort) for s in range(seeds)]
                 losses = [100 * found.sse(values) / sst for found, _ in runs]
                 cells.append(f"{np.median(losses):10.4f}{np.median([cpu for _, cpu in runs]):6.1f} s")
             print(f"{name + ' ' + effort:16}" + "".join(cells), flush=True)
@@ -72,7 +73,7 @@ def middle() -> None:
             sst = total_squares(values)
             line = f"{kind:16}{n:8}{100 * mdav(values, 5).sse(values) / sst:12.4f}"
             for effort in ("quick", "standard"):
-                found, cpu = timed(auto, values, 5, effort=effort, threads=1)
+                found, cpu = timed(auto, values, 5, effort=effort)
                 line += f"{100 * found.check(5).sse(values) / sst:12.4f}{cpu:8.1f}"
             print(line, flush=True)
 
@@ -115,7 +116,7 @@ def large(quick: bool, again: bool) -> None:
                 base = f"{100 * found.sse(values) / sst:10.4f}{cpu:9.1f}"
             for effort in ("quick", "standard") if n == 100_000 else ("quick",):
                 clock = time.monotonic()
-                found, cpu = timed(auto, values, 5, effort=effort, threads=2)
+                found, cpu = timed(auto, values, 5, effort=effort, control=Control(threads=2))
                 clock = time.monotonic() - clock
                 loss = 100 * found.check(5).sse(values) / sst
                 spent = f"{cpu:9.1f}{clock:9.1f}{1e6 * cpu / n:13.1f}"

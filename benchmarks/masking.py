@@ -17,10 +17,10 @@ import numpy as np
 import polars as pl
 from scipy.stats import chisquare
 
+from shoal.protections.regions import mask_group
 from shoal.protections.regions.by_evolution import Settings, mask_by_evolution
 from shoal.protections.regions.by_flow import flow_seeds, mask_by_flow
 from shoal.protections.regions.flow import Network
-from shoal.protections.regions.protect import mask_group
 from shoal.protections.regions.similarity import influential
 from shoal.protections.regions.task import masking_task
 from shoal.studies.military_task import military_task

@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.gate.saving import Saving
-from shoal.protections.microaggregation.register import METHODS
+from shoal.protections import register
+from shoal.protections.microaggregation import MICROAGGREGATE
 from shoal.protections.recorded import input_of
+from shoal.protections.regions import MASK
 from shoal.recipe import Input, Output, Recipe, Step, line_of, parse_recipe
 from shoal.release import Release
-from shoal.running import FUNCTIONS, step_parameters
 from shoal.sources.reading import read
 from shoal.table.roles import LISTS
 
@@ -33,8 +34,9 @@ ARGUMENTS = st.dictionaries(WORDS.filter(lambda name: name != "do"), VALUES, max
 FILES = st.sampled_from(["a.csv", "b/c.parquet", "ü ber.csv", "x\ty.csv"])
 
 
-def anything(arguments: Any) -> dict[str, inspect.Parameter]:
-    return {n: inspect.Parameter("x", inspect.Parameter.KEYWORD_ONLY, annotation=Any, default=None) for n in arguments}
+def anything(arguments: Any) -> list[tuple[str, str]]:
+    """A step that takes any argument."""
+    return []
 
 
 def outputs(folder: Path) -> st.SearchStrategy[Output]:
@@ -95,14 +97,14 @@ def test_a_recipe_written_and_read_is_the_same(recipe: Recipe) -> None:
 
 
 def test_every_method_tells_what_it_may_be_given() -> None:
-    for name in METHODS:
-        allowed = step_parameters("microaggregate", {"method": name})
-        assert {"k", "quasi", "method", "round"} <= set(allowed)
-        assert not {"data", "seed", "secret", "threads", "progress", "checkpoint", "resume", "weights"} & set(allowed)
+    for name in MICROAGGREGATE.method_names:
+        allowed = {n for n, p in MICROAGGREGATE.of(name).items() if p.option.in_recipe}
+        assert {"k", "quasi", "method", "round"} <= allowed
+        assert not {"data", "seed", "secret", "threads", "progress", "checkpoint", "resume", "weights"} & allowed
+    assert set(register()) == {"microaggregate", "group", "generalize", "apply", "mask"}
     for name in ("flow", "memetic"):
-        assert ("budget" in step_parameters("mask", {"method": name})) == (name == "flow")
-        assert "secret" not in step_parameters("mask", {"method": name})  # it stands at the top, once
-    assert set(FUNCTIONS) == {"microaggregate", "group", "generalize", "apply", "mask"}
+        assert ("budget" in MASK.of(name)) == (name == "flow")
+        assert "secret" not in MASK.of(name)  # it stands at the top, once
 
 
 def test_the_roles_of_a_recipe_are_those_of_a_table() -> None:

@@ -1,4 +1,4 @@
-"""Shoal protects microdata before release: every record hides in a group of at least k.
+"""Shoal protects microdata before release: every record is in a group of at least k records that look the same.
 
 The names below are imported when they are first used, so that `import shoal` is instant.
 """
@@ -13,45 +13,47 @@ __version__ = "0.2.0"
 if TYPE_CHECKING:
     from shoal.assessment import assess as assess
     from shoal.comparison import compare as compare
+    from shoal.engine.control import Control as Control
     from shoal.gate.check import check as check
     from shoal.overview import look as look
-    from shoal.protections.generalization.protect import apply_mapping as apply_mapping
-    from shoal.protections.generalization.protect import generalize as generalize
-    from shoal.protections.grouping.protect import group_attributes as group_attributes
-    from shoal.protections.microaggregation.protect import microaggregate as microaggregate
-    from shoal.protections.regions.protect import mask_group as mask_group
+    from shoal.protections.generalization import apply_mapping as apply_mapping
+    from shoal.protections.generalization import generalize as generalize
+    from shoal.protections.grouping import group_attributes as group_attributes
+    from shoal.protections.microaggregation import microaggregate as microaggregate
+    from shoal.protections.regions import mask_group as mask_group
     from shoal.recipe import Recipe as Recipe
     from shoal.release import Release as Release
+    from shoal.release import Saved as Saved
     from shoal.report.release import report_files as report_files
     from shoal.running import run as run
     from shoal.sources.reading import read as read
     from shoal.table.roles import Roles as Roles
     from shoal.table.table import Table as Table
 
+# The functions of the protections are not in this list: their declarations name them.
 _WHERE = {
     "read": "shoal.sources.reading",
     "Roles": "shoal.table.roles",
     "Table": "shoal.table.table",
-    "microaggregate": "shoal.protections.microaggregation.protect",
-    "group_attributes": "shoal.protections.grouping.protect",
-    "generalize": "shoal.protections.generalization.protect",
-    "apply_mapping": "shoal.protections.generalization.protect",
-    "mask_group": "shoal.protections.regions.protect",
     "assess": "shoal.assessment",
     "check": "shoal.gate.check",
     "look": "shoal.overview",
     "compare": "shoal.comparison",
     "run": "shoal.running",
+    "Control": "shoal.engine.control",
     "Recipe": "shoal.recipe",
     "Release": "shoal.release",
+    "Saved": "shoal.release",
     "report_files": "shoal.report.release",
 }
 _PACKAGES = ("attacks", "engine", "gate", "masking", "measures", "protections", "sources", "studies", "table")
 
 __all__ = [
+    "Control",
     "Recipe",
     "Release",
     "Roles",
+    "Saved",
     "Table",
     "apply_mapping",
     "assess",
@@ -73,8 +75,19 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module(_WHERE[name]), name)
     if name in _PACKAGES:
         return importlib.import_module(f"shoal.{name}")
+    if not name.startswith("_") and name in (functions := _protections()):
+        return functions[name]
     raise AttributeError(f"module 'shoal' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_WHERE, *_PACKAGES])
+    return sorted([*globals(), *_WHERE, *_PACKAGES, *_protections()])
+
+
+def _protections() -> dict[str, Any]:
+    """The function of each declared protection, by its name.
+
+    Imported by name, as everything above: packages take the version from here and stand below the protections.
+    """
+    register = importlib.import_module("shoal.protections").register
+    return {protection.function.__name__: protection.function for protection in register().values()}

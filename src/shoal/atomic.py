@@ -1,7 +1,7 @@
-"""Writing a file whole or not at all, also when two processes write the same file or one is ended while it writes.
+"""Writes a file completely or not at all, also when two processes write the same file or one is ended while it writes.
 
-A file is written under another name in the same folder, flushed to the disk, and put in place in one step. It is
-locked meanwhile: what a killed process left behind has no lock, and the next writer of the same file removes it.
+A file is written under a temporary name in the same folder, flushed to the disk, and renamed in one step. It is locked
+until then. A temporary file of a killed process has no lock, and the next writer of the same file removes it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from shoal.errors import WriteError
 
 @contextlib.contextmanager
 def atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary file beside the target that takes its place when the block ends well, and vanishes otherwise."""
-    target = Path(os.path.realpath(path))  # a link stays a link; what it points to is replaced
+    """Yield a temporary file that replaces the target when the block succeeds, and is removed when it fails."""
+    target = Path(os.path.realpath(path))  # a link stays a link; the file it points to is replaced
     try:
         _remove_leftovers(target)
         temporary, held = _locked_file(target)
@@ -36,7 +36,7 @@ def atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
             yield temporary
             with open(temporary, "rb") as written:
                 os.fsync(written.fileno())
-            with _lock:  # in place and on record at once: a process that is ended now knows what it leaves
+            with _lock:  # rename and record together: a process that is ended now can list what it wrote
                 os.replace(temporary, target)
                 _finished.append(Path(path))
         except BaseException as error:
@@ -52,28 +52,28 @@ def atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def check_folder(path: Path) -> None:
-    """An OSError if no file can be made beside `path`."""
+    """Raise an OSError if no file can be created in the folder of `path`."""
     trial = _new_file(path)
-    trial.unlink(missing_ok=True)  # another process may have taken it for a leftover
+    trial.unlink(missing_ok=True)  # another process may have removed it as a leftover
     with _lock:
         _unfinished.discard(trial)
 
 
 def finished() -> tuple[Path, ...]:
-    """The files that this process has written since `forget`, in their order."""
+    """Return the files that this process has written since `forget`, in order."""
     return tuple(_finished)
 
 
 def forget() -> None:
-    """Begin a new account of what is written."""
+    """Clear the list of written files."""
     _finished.clear()
 
 
 def remove_unfinished() -> None:
-    """Remove every file that is being written. Nothing can be begun or ended after this: the process must end."""
-    _lock.acquire()  # for good: another thread that begins or ends a file waits until the process is gone
+    """Remove every file that is being written. No file can be started or finished after this: the process must end."""
+    _lock.acquire()  # never released: other threads wait until the process has ended
     for temporary in _unfinished:
-        with contextlib.suppress(OSError):  # it may have become its target just now
+        with contextlib.suppress(OSError):  # it may have been renamed in the meantime
             os.unlink(temporary)
 
 
@@ -83,18 +83,18 @@ _finished: list[Path] = []
 
 
 def _refusal(error: BaseException, *paths: Path) -> str | None:
-    """Why the system did not write one of these files; None for any other error."""
+    """Return why the system did not write one of these files, or None for any other error."""
     if isinstance(error, OSError) and error.errno is not None:
         named = error.filename is None or str(error.filename) in map(str, paths)
         return error.strerror if named else None
-    number = re.search(r"\(os error (\d+)\)", str(error))  # so polars words it, in errors of several kinds
+    number = re.search(r"\(os error (\d+)\)", str(error))  # the wording of polars, in errors of several types
     return None if number is None else os.strerror(int(number[1]))
 
 
 def _locked_file(target: Path) -> tuple[Path, IO[bytes]]:
-    """An empty file beside the target, and the handle that locks it.
+    """Create an empty temporary file, and return it with the handle that locks it.
 
-    Between its making and its locking another process may take it for a leftover and remove it: then it is made anew.
+    Before it is locked, another process may remove it as a leftover: then it is created again.
     """
     while True:
         path = _new_file(target)
@@ -109,7 +109,7 @@ def _locked_file(target: Path) -> tuple[Path, IO[bytes]]:
 
 
 def _new_file(target: Path) -> Path:
-    """An empty file beside the target, with the permissions that a new file has."""
+    """Create an empty temporary file in the folder of the target, with the permissions of a new file."""
     path = target.with_name(f".{target.name[:50]}.{uuid.uuid4().hex[:8]}.part")
     with _lock:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
@@ -118,7 +118,7 @@ def _new_file(target: Path) -> Path:
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Remove what a process that was killed left beside the target; a file that is being written is locked."""
+    """Remove the temporary files of killed processes; a file that is being written is locked and stays."""
     pattern = re.compile(re.escape(f".{target.name[:50]}.") + r"[0-9a-f]{8}\.part")
     for name in filter(pattern.fullmatch, os.listdir(target.parent)):
         with contextlib.suppress(OSError), open(target.parent / name, "rb") as left:
@@ -127,7 +127,7 @@ def _remove_leftovers(target: Path) -> None:
 
 
 def _flush_folder(folder: Path) -> None:
-    """Make the new name durable; not every system can, and the file's content is safe already."""
+    """Flush the folder, so that the new name survives a crash; not every system supports this."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

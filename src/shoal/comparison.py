@@ -1,48 +1,47 @@
-"""`shoal.compare`: which method is better for these data? Those that suit them, side by side on loss and risk.
+"""`shoal.compare`: the methods that suit a table, side by side on information loss and risk.
 
-Each runs on the same table and is measured in the same way. Labels of a generalization count as the mean of the
-values they stand for, so that they stand on the same scale; where a column is text only generalization fits,
-and then loss is the share of detail lost and risk the mean chance that a record is picked from its class.
+Each method runs on the same table and is measured in the same way. A category of a generalization counts as the mean
+of its values, so that all methods have the same scale. If a column is text, only generalization suits; then the loss
+is NWP and the risk is the average re-identification risk.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
-from shoal.arrays import Floats, cores
-from shoal.candidates import Candidate, LeftOut, candidates
+from shoal.arrays import Floats
+from shoal.engine.control import Control, control_of
 from shoal.engine.nsga2 import ranked
-from shoal.engine.progress import Progress, silent
-from shoal.errors import ShoalWarning, UsageError, check_choice, check_k
+from shoal.engine.progress import Progress
+from shoal.errors import Stopped, UsageError, check_choice, check_k, counted
 from shoal.measures.anonymity import class_sizes
-from shoal.measures.full import measure_all
-from shoal.protections.generalization.protect import generalize
-from shoal.protections.grouping.protect import group_attributes
-from shoal.protections.microaggregation.effort import EFFORTS
-from shoal.protections.microaggregation.protect import microaggregate
+from shoal.measures.assessment import assess_evidence
+from shoal.measures.evidence import evidence_of_numbers
+from shoal.protections import register
+from shoal.protections.candidate import Candidate, LeftOut
+from shoal.protections.parameters import EFFORTS
+from shoal.protections.protection import Protection
+from shoal.protections.recorded import input_of
 from shoal.protections.values import warn_of_codes, warn_of_identifiers
+from shoal.recipe import Recipe, Step
 from shoal.release import Release
+from shoal.report.charts import Chart, Series, series_chart
+from shoal.report.repeat import command
 from shoal.sources.files import check_place
 from shoal.sources.reading import as_table
 from shoal.studies.reproduce.result import Result
 from shoal.table.table import Table
 
-FUNCTIONS: dict[str, Callable[..., Release]] = {
-    "microaggregate": microaggregate,
-    "group": group_attributes,
-    "generalize": generalize,
-}
-
-ON_FRONT, BEATEN = "#0b7285", "#8a94a6"  # colours of the map
-CROWD = (0.08, 0.12)  # shares of its width and height within which points have one label
-# The measures' names where a table has little room.
+# The measures of the comparison if all columns are numeric.
+COMPARED = ("information_loss", "il", "interval_disclosure", "distance_linkage", "disclosure_risk", "score")
+LABEL_MERGE_DISTANCE = (0.08, 0.12)  # shares of the chart's width and height within which points share a label
+# The short names of the measures, for the heads of a table.
 SHORT = {
     "information_loss": "loss %",
     "il": "IL %",
@@ -57,7 +56,7 @@ SHORT = {
 
 @dataclass(frozen=True)
 class Run:
-    """One method on the data. loss and risk are what the map shows; `measures` has all figures."""
+    """The result of one method. The map shows `loss` and `risk`; `measures` has all values."""
 
     name: str
     command: str
@@ -74,7 +73,16 @@ class Run:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The runs that were made, those that did not suit the data, and the answer in plain words."""
+    """The results of the methods, the methods that were not run, and the answer in a sentence.
+
+    Attributes:
+        n: The number of records.
+        d: The number of protected columns.
+        k: The smallest allowed class size.
+        runs: The result of each method.
+        left_out: The methods that were not run, with the reason.
+        stopped: Whether the comparison was stopped before all methods had run.
+    """
 
     n: int
     d: int
@@ -85,34 +93,35 @@ class Comparison:
 
     @property
     def front(self) -> tuple[Run, ...]:
-        """The runs that no other beats in both loss and risk."""
+        """The Pareto front: the runs that no other run beats in both loss and risk."""
         return tuple(run for run in self.runs if run.on_front)
 
     @property
     def ordered(self) -> list[Run]:
-        """The runs, the least loss first."""
+        """The runs, sorted by loss."""
         return sorted(self.runs, key=_by_loss)
 
     @property
     def answer(self) -> str:
-        """Which method is better for these data."""
+        """The method with the lowest loss and the one with the best balance of loss and risk, in a sentence."""
         keeping = [run for run in self.runs if run.keeps_k]
         if not keeping:
-            return f"None of the methods left every record with {self.k - 1} others that look alike in all columns."
-        least, balanced = (min(keeping, key=key) for key in (_by_loss, _by_score))
+            return f"No method reached k = {self.k} over all columns together."
+        lowest, balanced = (min(keeping, key=key) for key in (_by_loss, _by_score))
         others = [run for run in self.runs if not run.keeps_k]
         weaker = (
-            f" {_list([run.name for run in others])} kept k = {self.k} only within groups of columns." if others else ""
+            f" {_list([run.name for run in others])} reached k = {self.k} only within column groups." if others else ""
         )
-        told = f"{least.name} loses least at k = {self.k} ({least.loss:.2f} %)"
-        if balanced is least:
-            return f"Better for these data: {told} and has the best balance of loss and risk.{weaker}"
+        start = f"{lowest.name} loses the least information at k = {self.k} ({lowest.loss:.2f} %)"
+        if balanced is lowest:
+            return f"{start} and has the best balance of loss and risk.{weaker}"
         return (
-            f"Better for these data: {told}; the best balance of loss and risk has {balanced.name} "
-            f"(score {balanced.score:.2f} against {least.score:.2f}).{weaker}"
+            f"{start}. {balanced.name} has the best balance of loss and risk "
+            f"(score {balanced.score:.2f}; {lowest.name}: {lowest.score:.2f}).{weaker}"
         )
 
     def as_json(self) -> dict[str, Any]:
+        """Return the comparison as plain values, for JSON."""
         return {
             "n": self.n,
             "d": self.d,
@@ -127,7 +136,7 @@ class Comparison:
         }
 
     def rows(self) -> tuple[list[str], list[list[Any]]]:
-        """Headers and rows of the runs, the least loss first; a * marks those that no other beats in both."""
+        """Return the headers and the rows of a table, sorted by loss; * marks the Pareto front."""
         measures = list(self.runs[0].measures)
         headers = ["method", *(SHORT[name] for name in measures), "k", "CPU s", ""]
         rows = [
@@ -137,22 +146,30 @@ class Comparison:
         return headers, rows
 
     def report(self, path: str | Path) -> Path:
-        """Write an HTML page with the risk-utility map and the table; it works offline."""
+        """Write an HTML report with the risk-utility map and the table; it works offline.
+
+        Args:
+            path: The HTML file to write.
+
+        Returns:
+            The path of the report.
+        """
         headers, rows = self.rows()
         rows = [[f"{number}. {name}", *figures] for number, (name, *figures) in enumerate(rows, start=1)]
         note = (
-            f"{self.answer} A * marks the methods that no other beats in both loss and risk; the map has the numbers."
+            f"{self.answer} * marks the Pareto front: methods that no other method beats in both loss and risk. The "
+            "numbers are those of the map."
         )
         if self.stopped:
-            note += " The comparison was stopped before its end."
+            note += " The comparison was stopped before all methods had run."
         left = [[item.name, item.why] for item in self.left_out]
         commands = [[run.name, run.command] for run in self.runs]
         result = Result(
-            f"Which method? {self.n:,} records, {self.d} columns, k = {self.k}",
+            f"Comparison of methods: {counted(self.n, 'record')}, {counted(self.d, 'column')}, k = {self.k}",
             [
                 {"title": "Loss and risk", "columns": headers, "rows": rows, "note": note},
-                {"title": "What was run", "columns": ["method", "command"], "rows": commands, "note": ""},
-                {"title": "Left out", "columns": ["method", "why"], "rows": left, "note": ""},
+                {"title": "Commands", "columns": ["method", "command"], "rows": commands, "note": ""},
+                {"title": "Methods not run", "columns": ["method", "reason"], "rows": left, "note": ""},
             ],
             risk_utility_maps(self),
         )
@@ -168,16 +185,36 @@ def compare(
     missing: str = "error",
     seed: int = 0,
     threads: int | None = None,
-    progress: Progress = silent,
+    progress: Progress | None = None,
+    control: Control | None = None,
 ) -> Comparison:
-    """Run the methods that suit the data and show their loss and risk side by side.
+    """Run the methods that suit the data and compare their information loss and disclosure risk.
 
-    effort: the most that a search may spend (quick, standard, thorough). missing: error, drop or median.
-    Ctrl-C ends it with what was done so far.
+    Args:
+        data: A `Table`, a data frame or a file.
+        k: Smallest allowed class size, 2 or more.
+        quasi: Quasi-identifiers, if the table does not name them.
+        effort: Largest search budget: quick, standard or thorough. Smaller budgets run too.
+        missing: Missing quasi-identifiers: error, drop or median.
+        seed: Random seed. The same seed gives the same result.
+        threads: Largest number of threads; all cores by default.
+        progress: A function that is called with the progress.
+        control: An object for threads, progress and stopping, instead of `threads` and `progress`.
+
+    Returns:
+        The comparison. If it was stopped, it has the methods that had run.
+
+    Raises:
+        UsageError: An argument is invalid.
+        InputError: The data cannot be used.
     """
+    table, whole = as_table(data, quasi=quasi), control_of(control, threads, progress)
+    return whole.call(lambda: _compare(table, k, effort, missing, seed, whole))
+
+
+def _compare(table: Table, k: int, effort: str, missing: str, seed: int, control: Control) -> Comparison:
     check_choice("effort", effort, EFFORTS)
-    table = as_table(data, quasi=quasi)
-    columns = table.quasi_columns(to_protect=True)
+    read, columns = table, table.quasi_columns(to_protect=True)
     numeric = all(table.kinds[name] == "number" for name in columns)
     warn_of_identifiers(table, table.roles.quasi)
     if numeric:
@@ -185,75 +222,104 @@ def compare(
         warn_of_codes(table, columns)
     elif missing != "error":
         raise UsageError(
-            f"missing={missing!r} is for columns of numbers; in text a missing value is a value: leave it out"
+            f"--missing {missing} needs numeric columns: in a text column a missing value is a category. Remove "
+            "--missing."
         )
     k = check_k(k, table.rows)
-    suitable, left_out = candidates(table, columns, k, effort, numeric)
+    suitable, left_out = candidates(table, columns, effort, numeric)
     runs: list[Run] = []
-    stopped = False
-    for i, candidate in enumerate(suitable):
-        try:
-            release = _release(candidate, table, k, seed, threads, _part(progress, i, len(suitable), candidate.name))
-            stopped = bool(release.facts.get("stopped"))
-            if not stopped:
-                runs.append(_measured(candidate, release, columns, k, numeric, threads or cores(), seed))
-        except KeyboardInterrupt:
-            stopped = True
-        if stopped:
-            break
+    with suppress(Stopped):
+        for i, (protection, candidate) in enumerate(suitable):
+            part = _part(control, i, len(suitable), candidate.name)
+            arguments = {**({"k": k} if "k" in protection.parameters else {}), **candidate.arguments}
+            release: Release = protection.function(table, **arguments, seed=seed, control=part)
+            control.check()
+            line = _command(protection, arguments, seed, read, table, missing)
+            runs.append(_measured(candidate, line, release, columns, k, numeric, control.threads, seed))
     if not runs:
-        raise KeyboardInterrupt
-    progress(len(suitable), len(suitable), None, "done")
-    return Comparison(table.rows, len(columns), k, _with_front(runs), tuple(left_out), stopped)
+        control.check()
+    control.show(len(suitable), len(suitable), None, "done")
+    return Comparison(table.rows, len(columns), k, _with_front(runs), tuple(left_out), control.stopped)
 
 
-def risk_utility_maps(comparison: Comparison) -> dict[str, Any]:
-    """Loss against risk, a point a method; where some lie far out, the others close up as well."""
+def candidates(
+    table: Table, columns: Sequence[str], effort: str, numeric: bool
+) -> tuple[list[tuple[Protection, Candidate]], list[LeftOut]]:
+    """What the protections suggest for a table, and what does not suit it."""
+    suitable: list[tuple[Protection, Candidate]] = []
+    left_out: list[LeftOut] = []
+    for protection in register().values():
+        module = None if protection.part_of else protection.module("candidates")
+        for candidate in () if module is None else module.candidates(table, columns, effort, numeric):
+            if isinstance(candidate, LeftOut):
+                left_out.append(candidate)
+            else:
+                suitable.append((protection, candidate))
+    return suitable, left_out
+
+
+def _command(
+    protection: Protection, arguments: Mapping[str, Any], seed: int, read: Table, used: Table, missing: str
+) -> str:
+    """The command line that does the same; it names no file if no command can make this table from one."""
+    source, more = read, {}
+    if used is not read:
+        parameter = protection.parameters.get("missing")
+        if parameter is not None and missing in parameter.choices:
+            more = {"missing": missing}
+        else:
+            source = used
+    recipe = Recipe(seed=seed, input=input_of(source), steps=(Step(do=protection.name, **arguments, **more),))
+    return command(recipe.in_folder(Path.cwd()) if recipe.input.file else recipe, protection)
+
+
+def risk_utility_maps(comparison: Comparison) -> dict[str, Chart]:
+    """Return charts of loss against risk, one point per method, and a close-up if some methods are far away."""
     runs = comparison.ordered
     numbers = {run.name: number for number, run in enumerate(runs, start=1)}
-    least = min([run.loss for run in runs if run.keeps_k], default=0.0)
-    near = [run for run in runs if least / 2 <= run.loss <= 2 * least]
+    lowest = min([run.loss for run in runs if run.keeps_k], default=0.0)
+    near = [run for run in runs if lowest / 2 <= run.loss <= 2 * lowest]
     if len(near) < 3 or len(near) == len(runs):
         return {"Risk-utility map": _map(runs, numbers)}
     return {
         "Risk-utility map": _map(runs, numbers),
-        "Risk-utility map, the crowd close up": _map(near, numbers),
+        "Risk-utility map, close-up of the best methods": _map(near, numbers),
     }
 
 
-def _map(runs: Sequence[Run], numbers: Mapping[str, int]) -> Any:
-    figure = go.Figure()
+def _map(runs: Sequence[Run], numbers: Mapping[str, int]) -> Chart:
     labels = _labels(runs, numbers)
-    for on_front, label, color in ((True, "no other is better in both", ON_FRONT), (False, "beaten in both", BEATEN)):
+    series = []
+    for on_front, name in ((True, "Pareto front"), (False, "other methods")):
         shown = sorted((run for run in runs if run.on_front == on_front), key=_by_loss)
-        figure.add_scatter(
-            x=[run.loss for run in shown],
-            y=[run.risk for run in shown],
-            text=[labels.get(run.name, "") for run in shown],
-            customdata=[f"{numbers[run.name]}. {run.name}" for run in shown],
-            textposition="top right",
-            mode="lines+markers+text" if on_front else "markers+text",
-            line={"shape": "hv", "dash": "dot"},
-            marker={"size": 11 if on_front else 8, "color": color, "symbol": "diamond" if on_front else "circle"},
-            name=label,
-            hovertemplate="%{customdata}<br>loss %{x:.2f} %<br>risk %{y:.2f} %<extra></extra>",
+        series.append(
+            Series(
+                name,
+                [run.loss for run in shown],
+                [run.risk for run in shown],
+                line=on_front,
+                dots=True,
+                steps=True,
+                titles=[f"{numbers[run.name]}. {run.name}" for run in shown],
+                texts=[labels.get(run.name, "") for run in shown],
+                look=1 if on_front else 0,
+                size=5.5 if on_front else 4,
+                shape="diamond" if on_front else "circle",
+            )
         )
-    figure.update_layout(
-        xaxis={"title": "loss (%)", "range": _with_room([run.loss for run in runs], 0.08, 0.08)},
-        yaxis={"title": "disclosure risk (%)", "range": _with_room([run.risk for run in runs], 0.1, 0.25)},
-    )
-    return figure
+    return series_chart(series, "loss, %", "disclosure risk, %", height=300)
 
 
 def _labels(runs: Sequence[Run], numbers: Mapping[str, int]) -> dict[str, str]:
-    """The numbers to write above points, by the method they stand at: those of points too near to tell apart as one."""
+    """Return the number to write above each point, by method; points close to each other share one label."""
     wide, high = (max(values) - min(values) or 1.0 for values in ([r.loss for r in runs], [r.risk for r in runs]))
+    near_x, near_y = LABEL_MERGE_DISTANCE
     crowds: list[list[Run]] = []
     for run in runs:
         touched = [
             crowd
             for crowd in crowds
-            if any(abs(run.loss - o.loss) < CROWD[0] * wide and abs(run.risk - o.risk) < CROWD[1] * high for o in crowd)
+            if any(abs(run.loss - o.loss) < near_x * wide and abs(run.risk - o.risk) < near_y * high for o in crowd)
         ]
         crowds = [crowd for crowd in crowds if crowd not in touched] + [[o for crowd in touched for o in crowd] + [run]]
     return {
@@ -262,7 +328,7 @@ def _labels(runs: Sequence[Run], numbers: Mapping[str, int]) -> dict[str, str]:
 
 
 def _ranges(numbers: Sequence[int]) -> str:
-    """Numbers in short.
+    """Join numbers, with ranges for three or more in a row.
 
     >>> _ranges([3, 1, 2, 7, 9])
     '1–3, 7, 9'
@@ -276,49 +342,35 @@ def _ranges(numbers: Sequence[int]) -> str:
     return ", ".join(f"{p[0]}–{p[-1]}" if len(p) > 2 else ", ".join(map(str, p)) for p in parts)
 
 
-def _with_room(values: Sequence[float], below: float, above: float) -> list[float]:
-    """The range of an axis, with room for the points' numbers."""
-    low, high = min(values), max(values)
-    width = (high - low) or 1.0
-    return [low - below * width, high + above * width]
+def _part(control: Control, number: int, methods: int, name: str) -> Control:
+    """Return the control of one method; its progress is a part of the whole."""
 
+    def show(done: float, total: float, best: float | None = None, what: str = "") -> None:
+        control.show(number + (min(done / total, 1.0) if total else 0.0), methods, best, name)
 
-def _part(progress: Progress, number: int, methods: int, name: str) -> Progress:
-    """The progress of one method as a part of the whole."""
-
-    def tell(done: float, total: float, best: float | None = None, what: str = "") -> None:
-        progress(number + (min(done / total, 1.0) if total else 0.0), methods, best, name)
-
-    tell(0, 1)
-    return tell
-
-
-def _release(candidate: Candidate, table: Table, k: int, seed: int, threads: int | None, progress: Progress) -> Release:
-    given: dict[str, Any] = {**candidate.arguments, "seed": seed, "progress": progress}
-    if candidate.do != "generalize":
-        given["threads"] = threads
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ShoalWarning)  # on the data, once for each method
-        return FUNCTIONS[candidate.do](table, k, **given)
+    show(0, 1)
+    part = control.part(progress=show)
+    part.notices = []  # they are about the data: the comparison shows them once
+    return part
 
 
 def _measured(
-    candidate: Candidate, release: Release, columns: Sequence[str], k: int, numeric: bool, threads: int, seed: int
+    candidate: Candidate,
+    line: str,
+    release: Release,
+    columns: Sequence[str],
+    k: int,
+    numeric: bool,
+    threads: int,
+    seed: int,
 ) -> Run:
-    sizes = class_sizes([release.protected.raw(name) for name in columns])
+    sizes = class_sizes([release.protected[name].exact_codes for name in columns])
     if numeric:
         before = release.original.numbers(columns, allow_constant=True)
         after = np.column_stack([_as_numbers(release, name, before[:, j]) for j, name in enumerate(columns)])
-        found = measure_all(before, after, weights=release.original.weights(), threads=threads, seed=seed)
-        loss, risk, score = found.information_loss, found.risk, found.score
-        measures = {
-            "information_loss": loss,
-            "il": found.parts.il,
-            "interval_disclosure": found.interval,
-            "distance_linkage": found.distance.percent,
-            "disclosure_risk": risk,
-            "score": score,
-        }
+        evidence = evidence_of_numbers(before, after, weights=release.original.weights(), threads=threads, seed=seed)
+        measures = {name: float(value or 0.0) for name, value in assess_evidence(evidence, COMPARED).items()}
+        loss, risk, score = (measures[name] for name in ("information_loss", "disclosure_risk", "score"))
     else:
         loss, risk = 100.0 * float(release.facts["nwp"]), 100.0 * len(sizes) / release.original.rows
         score = (loss + risk) / 2
@@ -326,7 +378,7 @@ def _measured(
     smallest, cpu = int(sizes.min()), float(release.facts["cpu_seconds"])
     return Run(
         candidate.name,
-        candidate.command(k),
+        line,
         candidate.arguments,
         loss,
         risk,
@@ -339,10 +391,10 @@ def _measured(
 
 
 def _as_numbers(release: Release, name: str, before: Floats) -> Floats:
-    """A protected column as numbers; a label is the mean of the values it stands for."""
+    """Return a protected column as numbers; a category counts as the mean of its values."""
     if release.protected.kinds[name] == "number":
         return release.protected.numbers([name], allow_constant=True)[:, 0]
-    codes = np.unique(release.protected.raw(name).astype(str), return_inverse=True)[1].reshape(-1)
+    codes = release.protected[name].codes.codes
     weights = release.original.weights()
     weigh = np.ones(before.size) if weights is None else weights
     means: Floats = np.bincount(codes, weigh * before) / np.bincount(codes, weigh)

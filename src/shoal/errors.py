@@ -1,35 +1,44 @@
-"""What can go wrong, in words that tell the way out.
+"""Errors and warnings, whose messages say what to do next.
 
-Every message says what is wrong, which value, what is allowed and what to do next.
-The command line prints it on stderr and ends with the kind's exit code.
+Every message says what failed, why, which values are allowed and what to type next. The command line prints it on
+stderr and ends with the exit code of the exception.
 """
 
 from __future__ import annotations
 
 import difflib
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, SupportsIndex
 
 
 class ShoalError(Exception):
-    """The root of all errors that are meant for the user's eyes."""
+    """The base class of all errors whose message is meant for users."""
 
     exit_code = 2
 
 
 class UsageError(ShoalError):
-    """An option or argument that cannot be used as given."""
+    """An option or argument is invalid."""
+
+
+class ArgumentError(UsageError):
+    """One argument is invalid; `argument` is its name."""
+
+    def __init__(self, message: str, argument: str | None = None) -> None:
+        super().__init__(message)
+        self.argument = argument
 
 
 class InputError(ShoalError):
-    """A file or frame that cannot be used as it is."""
+    """A file or data frame cannot be used as it is."""
 
 
 class PromiseError(ShoalError):
-    """A guarantee (k, no identifiers, unchanged columns) that could not be kept; nothing is written.
+    """A guarantee (k, no identifiers, unchanged columns) does not hold; nothing is written.
 
-    findings: what the release check found, where it ran.
+    Attributes:
+        findings: The findings of the release check, or None if it did not run.
     """
 
     exit_code = 1
@@ -37,39 +46,68 @@ class PromiseError(ShoalError):
 
 
 class WriteError(ShoalError):
-    """A file that could not be written, such as on a full disk; nothing half-written is left."""
+    """A file could not be written, for example on a full disk; no partial file is left."""
 
     exit_code = 1
 
 
+class Stopped(ShoalError):
+    """The work was stopped from another thread before it had a result."""
+
+    exit_code = 130
+
+
 class ShoalWarning(UserWarning):
-    """Something that succeeds and that the user should know of all the same."""
+    """The run succeeded, but the user should know about something."""
 
 
 def unknown(what: str, name: object, allowed: Iterable[object], error: type[ShoalError] = UsageError) -> ShoalError:
-    """An error for a name that is not among `allowed`, with the nearest one proposed.
+    """Make the error for a name that is not in `allowed`; it suggests the most similar allowed name.
 
     >>> print(unknown("column", "incme", ["age", "income"]))
-    there is no column 'incme'; did you mean 'income'? The columns are: age, income
+    Unknown column 'incme'. Did you mean 'income'? Available columns: age, income.
     """
     names = [str(a) for a in allowed]
+    near = near_name(name, names)
+    hint = f" Did you mean '{near}'?" if near else ""
+    return error(f"Unknown {what} {str(name)!r}.{hint} Available {plural(what)}: {', '.join(names) or 'none'}.")
+
+
+def near_name(name: object, allowed: Iterable[str]) -> str | None:
+    """Return the allowed name that is most similar to this one, or None if no name is similar."""
+    names = list(allowed)
     near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
-    if not near:
-        near = [n for n in names if n.lower() == str(name).lower()][:1]
-    hint = f"; did you mean '{near[0]}'?" if near else "."
-    return error(f"there is no {what} {str(name)!r}{hint} The {_plural(what)} are: {', '.join(names)}")
+    return next(iter(near or [n for n in names if n.lower() == str(name).lower()]), None)
 
 
-def _plural(noun: str) -> str:
-    """Several of a thing: policies, methods, keys of a roles file."""
-    head, of, rest = noun.partition(" of ")
+def plural(noun: str) -> str:
+    """Return the plural of a noun; of a phrase with "of" or "in", the plural of its first part.
+
+    >>> plural("policy"), plural("class"), plural("key of a roles file")
+    ('policies', 'classes', 'keys of a roles file')
+    """
+    head, link, rest = noun, "", ""
+    for word in (" of ", " in ", " with "):
+        if word in noun:
+            head, link, rest = noun.partition(word)
+            break
     if head.endswith("y") and not head.endswith(("ay", "ey", "oy", "uy")):
-        return f"{head[:-1]}ies{of}{rest}"
-    return f"{head}{'es' if head.endswith(('s', 'x')) else 's'}{of}{rest}"
+        return f"{head[:-1]}ies{link}{rest}"
+    return f"{head}{'es' if head.endswith(('s', 'x')) else 's'}{link}{rest}"
+
+
+def counted(number: SupportsIndex, noun: str) -> str:
+    """Return a number and its noun, in the singular or the plural.
+
+    >>> counted(1, "row"), counted(1200, "row"), counted(2, "class")
+    ('1 row', '1,200 rows', '2 classes')
+    """
+    count = operator.index(number)
+    return f"{count:,} {noun if count == 1 else plural(noun)}"
 
 
 def printable(text: str) -> str:
-    """A text from the data as it may be shown: control characters, which a terminal would obey, are spelled out.
+    """Return a text from the data with its control characters escaped, so that a terminal does not act on them.
 
     >>> printable("a\\x1b[31mb")
     'a\\\\x1b[31mb'
@@ -78,31 +116,53 @@ def printable(text: str) -> str:
 
 
 def check_choice(what: str, value: str, allowed: Iterable[str]) -> str:
-    """`value` if it is one of `allowed`, else an error that lists them."""
+    """Return `value` if it is one of `allowed`; otherwise raise an error that lists them."""
     names = list(allowed)
     if value not in names:
-        raise unknown(what, value, names)
+        raise UsageError(choice_problem(what, value, names))
     return value
 
 
+def choice_problem(what: str, value: object, allowed: Sequence[str]) -> str:
+    """Return the message for a value that is not one of `allowed`.
+
+    >>> choice_problem("missing", "drops", ("error", "drop", "median"))
+    "missing must be error, drop or median, not 'drops'. Did you mean 'drop'?"
+    """
+    near = near_name(value, allowed)
+    hint = f" Did you mean {near!r}?" if near else ""
+    return f"{what} must be {alternatives(allowed)}, not {value!r}.{hint}"
+
+
+def alternatives(names: Sequence[str]) -> str:
+    """Join names as a sentence lists them.
+
+    >>> alternatives(("error", "drop", "median"))
+    'error, drop or median'
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+
+
 def check_k(k: int, n: int) -> int:
-    """`k` if groups of k can be formed from n records."""
+    """Return `k` if n records can form groups of k; otherwise raise an error that gives the allowed range."""
     if isinstance(k, bool) or int(k) != k:
-        raise UsageError(f"k must be a whole number, not {k!r}")
+        raise UsageError(f"k must be a whole number, not {k!r}.")
     if n < 2:
-        raise UsageError(f"there {'is 1 record' if n else 'are no records'}: nobody can be hidden among fewer than two")
+        raise UsageError(f"The file has {counted(n, 'record')}. At least two records are needed to form a group.")
     if k < 2:
-        raise UsageError(f"k must be between 2 and {n} (the number of records), not {k}: a group of one hides nobody")
+        raise UsageError(
+            f"k must be between 2 and {n} (the number of records), not {k}. A group of one record protects nobody."
+        )
     if k > n:
         raise UsageError(
-            f"k must be between 2 and {n} (the number of records), not {k}: take a smaller k or more records"
+            f"k must be between 2 and {n} (the number of records), not {k}. Use a smaller k or more records."
         )
     return int(k)
 
 
 def check_seed(seed: object) -> int:
-    """`seed` if random numbers can start from it; TOML, which a recipe is written in, has no larger whole numbers."""
-    largest = 2**63 - 1
+    """Return `seed` if it is a valid seed; otherwise raise an error that gives the allowed range."""
+    largest = 2**63 - 1  # the largest whole number of TOML, in which a recipe is written
     whole = isinstance(seed, SupportsIndex) and not isinstance(seed, bool)
     if not whole or not 0 <= operator.index(seed) <= largest:  # type: ignore[arg-type]
         raise UsageError(f"The seed must be a whole number from 0 to {largest}, not {seed!r}.")

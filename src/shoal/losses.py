@@ -1,4 +1,4 @@
-"""What the analyst loses, for the screen and the report: protected numbers crossed with the labels of other columns."""
+"""What an analyst loses, for the screen and the report: protected numbers crossed with the labels of other columns."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any
 
 import numpy as np
 
+from shoal.errors import counted
 from shoal.measures.subgroups import LabelColumns, NumericColumns, far_off, worst_total_factor
-from shoal.table.columns import coded
 from shoal.table.table import Table
 
 MOST_VALUES = 200
-MOST_COLUMNS = 30  # columns of each kind that are crossed
-SAMPLE = 200_000  # records beyond which a sample is measured
-LARGE_LOSS = 20.0  # percent of the variance
+MOST_COLUMNS = 30  # largest number of columns of each kind
+SAMPLE = 200_000  # larger files are measured on a sample of this size
+LARGE_LOSS = 20.0  # percent of the columns' variance
 FAR_FACTOR = 10.0
 
 
 @dataclass(frozen=True)
 class Crossed:
-    """Protected numbers and label columns of a release, as arrays."""
+    """The protected numeric columns and the label columns of a release, as arrays."""
 
     numeric: NumericColumns
     labels: LabelColumns
@@ -29,27 +29,27 @@ class Crossed:
 
 
 def large_losses(before: Table, after: Table, columns: Sequence[str], loss: float | None) -> list[str]:
-    """Sentences about a loss that an analyst must know of; none if the release is within bounds."""
-    found = []
+    """Return a sentence per loss that an analyst must know about; none if all losses are within bounds."""
+    warnings = []
     if loss is not None and loss > LARGE_LOSS:
-        found.append(f"The information loss is {loss:.1f} %, above {LARGE_LOSS:g} %.")
+        warnings.append(f"The information loss is {loss:.1f} %, above {LARGE_LOSS:g} %.")
     crossed = crossed_columns(before, after, columns)
     for name, (old, new) in crossed.numeric.items():
         off = far_off(old, new)
         if off.records:
-            found.append(
-                f"In {name}, {off.records:,} released values are more than ten times off "
-                f"(at most by a factor of {off.largest_factor:.3g})."
+            warnings.append(
+                f"In {name}, {counted(off.records, 'released value')} {'is' if off.records == 1 else 'are'} more than "
+                f"ten times off (at most by a factor of {off.largest_factor:.3g})."
             )
     total = worst_total_factor(crossed.numeric, crossed.labels, crossed.weights)
     if total is not None and total.factor > FAR_FACTOR:
         where = f"{total.column} for {total.by} = {total.label}"
-        found.append(f"The total of {where} is off by a factor of {total.factor:.3g}.")
-    return found
+        warnings.append(f"The total of {where} is off by a factor of {total.factor:.3g}.")
+    return warnings
 
 
 def crossed_columns(before: Table, after: Table, columns: Sequence[str]) -> Crossed:
-    """The protected numbers, and every released column with few labels; of large files a sample."""
+    """Return the protected numeric columns and the released columns with few labels; a sample of a large file."""
     rows = np.arange(before.rows)
     if before.rows > SAMPLE:
         rows = np.sort(np.random.default_rng(0).choice(before.rows, SAMPLE, replace=False))
@@ -57,7 +57,7 @@ def crossed_columns(before: Table, after: Table, columns: Sequence[str]) -> Cros
     codes = {*before.roles.nominal, *before.roles.order}  # numbers that are labels
     measured = [c for c in columns if before.kinds[c] == after.kinds[c] == "number" and c not in codes]
     for name in measured[:MOST_COLUMNS]:
-        old, new = (t.numbers([name], missing="keep", allow_constant=True)[rows, 0] for t in (before, after))
+        old, new = (t[name].numbers[rows] for t in (before, after))
         numeric[name] = (old, new)
     labels = {}
     others = [
@@ -66,7 +66,7 @@ def crossed_columns(before: Table, after: Table, columns: Sequence[str]) -> Cros
         if c in before.columns and c not in numeric and (before.kinds[c] != "number" or c in codes)
     ]
     for name in others[:MOST_COLUMNS]:
-        old, new = (coded(table, name, allow_infinite=True) for table in (before, after))
+        old, new = (table[name].codes for table in (before, after))
         if len(old.values) <= MOST_VALUES and set(new.values) <= set(old.values):
             place = {value: i for i, value in enumerate(old.values)}
             again = np.array([place[value] for value in new.values], dtype=np.int64)[new.codes]

@@ -1,9 +1,9 @@
-"""`shoal.look`: what each column adds to the risk, and a draft of the columns' roles for a person to review.
+"""`shoal.look`: show what each column adds to the risk, and draft the column roles for a person to review.
 
-A column is a quasi-identifier unless something speaks against it: its value is stable over time, available outside and
-distinguishing (El Emam 2013). Confidential are the special categories of personal data of article 9 of the GDPR, and
-criminal records (article 10). Unique records are counted by sums of one 64-bit hash per column, so that the sum
-without a column is one subtraction.
+By default a column is a quasi-identifier: its value is stable over time, available outside and distinguishing
+(El Emam 2013). The draft makes a column confidential if its name is like one of the special categories of personal
+data of article 9 of the GDPR, or like a criminal record (article 10). Unique records are counted by sums of one 64-bit
+hash per column, so that leaving out a column takes one subtraction.
 """
 
 from __future__ import annotations
@@ -19,33 +19,25 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from shoal.errors import counted
 from shoal.gate.reading import frame_of
 from shoal.sources.files import atomically, check_place
 from shoal.sources.reading import read
 from shoal.sources.roles_file import read_roles, roles_text
-from shoal.table.likeness import (
-    TEXT,
-    Hashes,
-    agreement_chance,
-    cell_hashes,
-    class_sizes,
-    identifier_reason,
-    mix,
-    name_words,
-    repeated_identifier_reason,
-    unit_reason,
-)
+from shoal.table.cell_hashes import Hashes, cell_hashes, class_sizes, mix
+from shoal.table.column_names import name_words
+from shoal.table.likeness import TEXT, agreement_chance, identifier_reason, repeated_identifier_reason, unit_reason
 from shoal.table.roles import WORDS, Roles
 from shoal.table.table import Table
 
 NOTE = (
     "Drafted by 'shoal look'. Review each line: is the column stable over time, available outside, distinguishing?\n"
     "Then it is a quasi-identifier. Move a column to the table of its role: [identifiers] and [drop] are removed,\n"
-    "[quasi] is protected, [confidential] is released and must not be learnt, [as-is] is released unchanged because\n"
-    "no intruder knows it (with a reason)."
+    "[quasi] is protected, [confidential] is released and must not be linked to a person, [as-is] is released\n"
+    "unchanged because no intruder knows it (with a reason)."
 )
-PAIRS = 512  # rows on which a dependency is tried before all are compared
-CHANCE = 1e-3  # of a dependency that may be an accident
+PAIRS = 512  # pairs of rows that are tried before all rows are compared
+CHANCE = 1e-3  # largest probability that a dependency is an accident
 
 WEIGHT = re.compile(r".*(weight|wgt|wght|gewicht|wts?)|h?wt\w*|ponder\w*|poids|peso|vekt|vikt")
 BODY = re.compile(r"birth|body|over|under|kg|lbs?|koerper|korper|geburt|naiss")
@@ -72,11 +64,20 @@ KEY_VARIABLES = re.compile(
 
 @dataclass(frozen=True)
 class ColumnLook:
-    """A column, what it adds to the risk, and the role that is proposed.
+    """A column, what it adds to the risk, and its proposed role.
 
-    distinct: values that are not missing. unique_share: share of the records whose value no other record has.
-    added_uniques: unique records over all columns that do not look like identifiers or units, less those without this
-    column. function_of: the coarsest column that determines this one. role: as in `Roles.of`.
+    Attributes:
+        name: The name of the column.
+        type: The type of its values.
+        distinct: The number of distinct non-missing values.
+        missing: The number of missing values.
+        unique_share: The share of records whose value no other record has.
+        added_uniques: How many more records are unique with this column than without it. Columns that look like
+            identifiers or units do not count.
+        function_of: The column with the fewest values that determines this one, or None.
+        looks_like: "identifier", "unit" or "".
+        role: The role, as in `Roles.of`.
+        reason: The reason for the role, in a sentence.
     """
 
     name: str
@@ -93,7 +94,7 @@ class ColumnLook:
 
 @dataclass(frozen=True)
 class Look:
-    """The columns of a table with their figures, and the roles drafted from them."""
+    """The columns of a table with their measures, and the roles drafted from them."""
 
     rows: int
     columns: list[ColumnLook]
@@ -101,11 +102,15 @@ class Look:
     source: Path | None = field(default=None, repr=False)
 
     def facts(self) -> dict[str, Any]:
-        """The same as plain values, for JSON."""
+        """Return the same as plain values, for JSON."""
         return {"rows": self.rows, "columns": [asdict(column) for column in self.columns]}
 
     def save_roles(self, path: str | os.PathLike[str]) -> None:
-        """Write the drafted roles as a roles file, with the reasons as comments."""
+        """Write the drafted roles as a roles file, with the reasons as comments.
+
+        Args:
+            path: The TOML file to write.
+        """
         check_place(path, *([] if self.source is None else [self.source]))
         text = roles_text(self.roles, {column.name: column.reason for column in self.columns}, NOTE)
         with atomically(path) as temporary:
@@ -113,12 +118,21 @@ class Look:
 
 
 def look(data: Any, *, roles: str | os.PathLike[str] | Roles | None = None) -> Look:
-    """What each column of a file, a frame or a Table adds to the risk, and a role for each, to be reviewed.
+    """Show what each column adds to the risk, and propose a role for each, for a person to review.
 
-    roles: a roles file, or Roles; columns that have a role keep it.
+    Args:
+        data: A `Table`, a data frame or a file.
+        roles: A roles file or `Roles`; columns that have a role keep it.
 
-    >>> found = look(pl.DataFrame({"id": range(10), "sex": ["f", "m"] * 5}))
-    >>> [(column.name, column.role) for column in found.columns]
+    Returns:
+        The columns with their measures, and the drafted roles.
+
+    Raises:
+        InputError: The file cannot be read.
+        UsageError: A role names a column that the data do not have.
+
+    >>> overview = look(pl.DataFrame({"id": range(10), "sex": ["f", "m"] * 5}))
+    >>> [(column.name, column.role) for column in overview.columns]
     [('id', 'identifier'), ('sex', 'quasi-identifier')]
     """
     table = _table(data, roles)
@@ -138,43 +152,43 @@ def _table(data: Any, roles: str | os.PathLike[str] | Roles | None) -> Table:
         return read(data, roles=roles)
     if roles is None:
         return data
-    given = roles if isinstance(roles, Roles) else read_roles(roles)
-    return data.with_roles(given.resolve(data.columns).over(data.roles))
+    named_roles = roles if isinstance(roles, Roles) else read_roles(roles)
+    return data.with_roles(named_roles.resolve(data.columns).over(data.roles))
 
 
-# -- what the columns look like --------------------------------------------------------------------
+# -- columns that look like identifiers or units -----------------------------------------------------
 
 
 def _likeness(frame: pl.DataFrame) -> dict[str, tuple[str, str]]:
-    """The columns that look like a unit or an identifier, with the reason."""
-    found: dict[str, tuple[str, str]] = {}
+    """Return the columns that look like a unit or an identifier, with the reason."""
+    alike: dict[str, tuple[str, str]] = {}
     for name in frame.columns:
         unit = unit_reason(frame, name)
         reason = unit or identifier_reason(frame.get_column(name))
         if reason is not None:
-            found[name] = ("unit" if unit else "identifier", reason)
-    for name in [name for name, (what, _) in found.items() if what == "unit"]:
-        found |= {other: ("identifier", f"its texts rename the values of {name!r}, which looks like a unit")
-                  for other in _one_to_one(frame, name) if other not in found}  # fmt: skip
-    return found
+            alike[name] = ("unit" if unit else "identifier", reason)
+    for name in [name for name, (what, _) in alike.items() if what == "unit"]:
+        alike |= {other: ("identifier", f"its texts rename the values of {name!r}, which looks like a unit")
+                  for other in _one_to_one(frame, name) if other not in alike}  # fmt: skip
+    return alike
 
 
 def _one_to_one(frame: pl.DataFrame, name: str) -> list[str]:
-    """The columns of text that rename the values of this one, a few of them apart."""
+    """Return the text columns that rename the values of this one, up to a few exceptions."""
     unit = cell_hashes(frame.get_column(name))
-    found = []
+    renaming = []
     for other in frame.columns:
         column = frame.get_column(other)
         if other == name or column.dtype not in TEXT:
             continue
-        names = mix(cell_hashes(column))  # mixed once more: equal cells of both columns do not cancel out
+        names = mix(cell_hashes(column))  # mixed once more, so that equal cells of both columns do not cancel out
         fewest = min(np.unique(unit).size, np.unique(names).size)
         if np.unique(unit + names).size <= 1.05 * fewest:
-            found.append(other)
-    return found
+            renaming.append(other)
+    return renaming
 
 
-# -- figures ---------------------------------------------------------------------------------------
+# -- measures of the columns -------------------------------------------------------------------------
 
 Figures = tuple[int, int, float, int, str | None]  # distinct, missing, unique_share, added_uniques, function_of
 
@@ -186,9 +200,9 @@ def _figures(frame: pl.DataFrame, marked: Mapping[str, Any]) -> dict[str, Figure
     known = [column for name, column in hashes.items() if name not in marked]
     total = np.zeros(frame.height, dtype=np.uint64)
     for column in known:
-        total += column  # wraps around: the sum is taken modulo 2^64
+        total += column  # the sum is taken modulo 2^64
     uniques = _uniques(class_sizes(total))
-    found = {}
+    figures = {}
     for name, column in hashes.items():
         if name in marked:
             added = _uniques(class_sizes(total + column)) - uniques
@@ -196,8 +210,8 @@ def _figures(frame: pl.DataFrame, marked: Mapping[str, Any]) -> dict[str, Figure
             added = uniques - _uniques(class_sizes(total - column))
         missing = _missing(frame.get_column(name))
         alone = _uniques(sizes[name]) / frame.height
-        found[name] = (sizes[name].size - (missing > 0), missing, round(alone, 6), added, depends[name])
-    return found
+        figures[name] = (sizes[name].size - (missing > 0), missing, round(alone, 6), added, depends[name])
+    return figures
 
 
 def _uniques(sizes: NDArray[np.int64]) -> int:
@@ -212,12 +226,12 @@ def _missing(column: pl.Series) -> int:
 def _determinants(
     hashes: Mapping[str, Hashes], sizes: Mapping[str, NDArray[np.int64]], marked: Mapping[str, Any]
 ) -> dict[str, str | None]:
-    """For each column the coarsest other column each of whose values has one value of it, which is no accident.
+    """Return for each column the column with the fewest values that determines it, unless this may be an accident.
 
-    Columns that look like identifiers or units are removed from a release, so that nothing follows from them there;
-    one whose values hardly repeat determines everything.
+    Columns that look like identifiers or units do not count: they are removed from a release. A column whose values
+    hardly repeat does not count either: it determines every other column.
     """
-    found: dict[str, str | None] = dict.fromkeys(hashes)
+    determinants: dict[str, str | None] = dict.fromkeys(hashes)
     rows = next(iter(hashes.values())).size
     candidates = [name for name in hashes if name not in marked and 2 <= sizes[name].size <= rows / 2]
     for other in sorted(candidates, key=lambda name: sizes[name].size):
@@ -226,22 +240,22 @@ def _determinants(
         tried = again[:: max(1, again.size // PAIRS)]
         left, right = order[tried], order[tried + 1]
         for name, column in hashes.items():
-            if found[name] is not None or name == other or not 2 <= sizes[name].size <= sizes[other].size:
+            if determinants[name] is not None or name == other or not 2 <= sizes[name].size <= sizes[other].size:
                 continue
             if not np.array_equal(column[left], column[right]):
                 continue
             if not np.array_equal(column[order[again]], column[order[again + 1]]):
                 continue
             if agreement_chance(sizes[name], again.size) < CHANCE:
-                found[name] = other
-    return found
+                determinants[name] = other
+    return determinants
 
 
 # -- roles -----------------------------------------------------------------------------------------
 
 
 class _Draft:
-    """The roles that were given, completed by a proposal for each of the other columns."""
+    """The roles of the table, and a proposal for each column without a role."""
 
     def __init__(
         self,
@@ -250,25 +264,25 @@ class _Draft:
         likeness: Mapping[str, tuple[str, str]],
         figures: Mapping[str, Figures],
     ) -> None:
-        self.given, self.frame, self.likeness, self.figures = table.roles, frame, likeness, figures
+        self.stated, self.frame, self.likeness, self.figures = table.roles, frame, likeness, figures
         self.free = table.without_role()
-        self.unit = None if self.given.unit is not None else self._coarsest_unit()
-        self.weight = None if self.given.weight is not None else self._first_weight(table)
+        self.unit = None if self.stated.unit is not None else self._coarsest_unit()
+        self.weight = None if self.stated.weight is not None else self._first_weight(table)
         self.drafted = {name: self._propose(name) for name in self.free}
 
     def role(self, name: str) -> tuple[str, str]:
-        """A column's role in a word, and the reason in a sentence."""
+        """Return a column's role in a word, and the reason in a sentence."""
         if name in self.drafted:
             role, reason = self.drafted[name]
             return WORDS.get(role, role), reason
-        reason = self.given.reasons.get(name, "This role was given.")
-        if name in self.given.identifiers and self.given.unit is None:
+        reason = self.stated.reasons.get(name, "You set this role.")
+        if name in self.stated.identifiers and self.stated.unit is None:
             repeated = repeated_identifier_reason(self.frame.get_column(name))
-            reason = f"This role was given, but {repeated}." if repeated else reason
-        return self.given.of(name), reason
+            reason = f"You set this role, but {repeated}." if repeated else reason
+        return self.stated.of(name), reason
 
     def roles(self) -> Roles:
-        """The given roles, completed by the drafted ones."""
+        """Return the roles of the table, completed by the drafted ones."""
         lists: dict[str, Any] = {}
         for name, (role, _) in self.drafted.items():
             if role in ("unit", "weight"):
@@ -276,10 +290,10 @@ class _Draft:
             else:
                 lists.setdefault(role, []).append(name)
         reasons = {name: self.drafted[name][1] for name in lists.get("as_is", ())}
-        return self.given.over(Roles(**lists, reasons=reasons))
+        return self.stated.over(Roles(**lists, reasons=reasons))
 
     def _coarsest_unit(self) -> str | None:
-        """Of a person and a household the household: k households hold at least k persons."""
+        """Return the unit with the fewest values: k households have at least k persons."""
         units = [name for name in self.free if self.likeness.get(name, ("",))[0] == "unit"]
         return min(units, key=lambda name: self.figures[name][0], default=None)
 
@@ -294,7 +308,7 @@ class _Draft:
         return None
 
     def _propose(self, name: str) -> tuple[str, str]:
-        """The role of a column that has none, and the reason."""
+        """Return the role and the reason for a column without a role."""
         what, why = self.likeness.get(name, ("", ""))
         distinct, missing = self.figures[name][:2]
         if name == self.unit:
@@ -313,20 +327,19 @@ class _Draft:
     def _quasi_reason(self, name: str) -> str:
         distinct, _, alone, added, determinant = self.figures[name]
         known = any(KEY_VARIABLES.fullmatch(word) for word in name_words(name))
-        parts = [f"it has {distinct:,} value{'' if distinct == 1 else 's'}"]
+        parts = [f"it has {counted(distinct, 'value')}"]
         if determinant is not None:
             parts.append(f"follows from {determinant!r}")
         if alone > 0:
-            single = round(alone * self.frame.height)
-            parts.append(f"singles out {single:,} record{'' if single == 1 else 's'} alone")
-        uniques = f"{added:,} unique record{'' if added == 1 else 's'}"
-        parts.append(f"adds {uniques if added else 'no unique record'} to the other columns")
+            parts.append(f"singles out {counted(round(alone * self.frame.height), 'record')} alone")
+        uniques = counted(added, "unique record") if added else "no unique record"
+        parts.append(f"adds {uniques} to the other columns")
         start = "Others often know it" if known else "An intruder may know it"
         return f"{start}; {', '.join(parts[:-1])} and {parts[-1]}."
 
 
 def _weighs(column: pl.Series) -> bool:
-    """Positive numbers of which some are not whole or that are large: how many people a record stands for."""
+    """Return whether the values can be weights: positive, and either large or not all whole."""
     values = column.cast(pl.Float64).drop_nulls().drop_nans()
     if values.len() < column.len() or not bool((values > 0).all()):
         return False

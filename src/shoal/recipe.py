@@ -1,17 +1,16 @@
-"""A run as a TOML file: the input and its checksum, the roles, the steps with their arguments, the seed.
+"""A recipe: a TOML file with the input and its checksum, the roles, the steps with their arguments, and the seed.
 
-A recipe holds what was asked and nothing of the machine but where the files are, relative to its own folder.
-What is wrong in a recipe is told with the line it stands in; what a step may have is told by its function.
+A recipe holds the settings of a run. Of the machine it holds only the paths of the files, relative to its own folder.
+A message about a problem in a recipe names the line. The declaration of a protection lists the arguments of its step.
 """
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import platform
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -22,26 +21,25 @@ from shoal import __version__
 from shoal.errors import InputError, ShoalError, UsageError, unknown
 from shoal.sources.files import atomically, check_distinct, check_place
 
-# What a step may be given, by the arguments it was given (the method tells which options it has).
-Parameters = Mapping[str, inspect.Parameter]
-Steps = Mapping[str, Callable[[Mapping[str, Any]], Parameters]]
+# For each step, by name: a function that returns the problems with its arguments, each with the argument's name.
+Steps = Mapping[str, Callable[[Mapping[str, Any]], Iterable[tuple[str, str]]]]
 Place = tuple[str | int, ...]
 
 HEAD = (
-    "# INTERNAL: this file names the original and may hold the secret of the rows' order. Never hand it out.\n"
-    "# A run of Shoal: `shoal run` with this file repeats it.\n"
+    "# INTERNAL: this file names the original and may hold the secret of the row order. Do not publish it.\n"
+    "# A recipe of Shoal. Repeat the run with: shoal run FILE\n"
 )
-NEWLINE = "\n"  # the only one that TOML counts as such
+NEWLINE = "\n"  # the only line break of TOML
 
 
 class Part(BaseModel):
-    """A table of a recipe: what it does not know it refuses."""
+    """A table of a recipe. An unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class Input(Part):
-    """The file, its checksum, how its text is read, and the columns' roles; without a file, it was a frame."""
+    """The input file, its checksum, how its text is read, and the column roles. `file` is None for a data frame."""
 
     file: str | None = None
     sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
@@ -66,7 +64,7 @@ class Input(Part):
 
 
 class Output(Part):
-    """Where the protected table goes, the checksum it had, and how it is saved: the arguments of `Release.save`."""
+    """The file of the release, its checksum, and how it is saved: the arguments of `Release.save`."""
 
     file: str
     sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
@@ -80,12 +78,12 @@ class Output(Part):
 
     @property
     def saving(self) -> dict[str, Any]:
-        """How the table is saved, without what is so by default."""
+        """The arguments of `Release.save` that differ from their defaults."""
         return self.model_dump(exclude={"file", "sha256"}, exclude_defaults=True)
 
 
 class Step(Part):
-    """One command by its name, and its arguments."""
+    """One step: `do` is the name of its command, the other keys are its arguments."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
@@ -97,7 +95,7 @@ class Step(Part):
 
 
 class Recipe(Part):
-    """A run that can be repeated. Paths are absolute here and relative to the recipe's folder in its file."""
+    """A run that can be repeated. Paths are absolute in this object, and relative to the recipe's folder in a file."""
 
     seed: int = Field(default=0, ge=0, lt=2**63)
     secret: str | None = Field(default=None, pattern=r"^[0-9a-f]{32}$")
@@ -107,13 +105,13 @@ class Recipe(Part):
     versions: dict[str, str] = Field(default_factory=dict)
 
     def with_output(self, path: str | os.PathLike[str], sha256: str, **saving: Any) -> Recipe:
-        """The same recipe with the file that it writes, its checksum, and how it is saved."""
-        given = {name: str(value) if isinstance(value, os.PathLike) else value for name, value in saving.items()}
-        output = Output.model_validate({"file": str(path), "sha256": sha256, **given})
+        """Return a copy with the output file, its checksum, and how it is saved."""
+        arguments = {name: str(value) if isinstance(value, os.PathLike) else value for name, value in saving.items()}
+        output = Output.model_validate({"file": str(path), "sha256": sha256, **arguments})
         return self.model_copy(update={"output": _with_paths(output, absolute)})
 
     def in_folder(self, folder: Path) -> Recipe:
-        """The recipe as a file in this folder holds it: its paths relative to it."""
+        """Return a copy whose paths are relative to this folder."""
         here = absolute(folder)
         parts = {"input": self.input, "output": self.output}
         return self.model_copy(
@@ -125,13 +123,24 @@ class Recipe(Part):
         )
 
     def text(self, folder: Path | None = None) -> str:
-        """The recipe as TOML, its paths relative to the folder."""
+        """Return the recipe as TOML, with paths relative to the folder."""
         tables = (self if folder is None else self.in_folder(folder)).model_dump(exclude_defaults=True)
         tables["seed"] = self.seed
         return HEAD + "".join(_toml(tables))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the recipe, all or nothing."""
+        """Write the recipe to a file.
+
+        Args:
+            path: The file to write; its name must end with .toml.
+
+        Returns:
+            The path of the file.
+
+        Raises:
+            UsageError: The name does not end with .toml, or the path is a file that the recipe reads.
+            WriteError: The file cannot be written.
+        """
         target = check_recipe_place(path)
         read: dict[str, Any] = {"the roles file": self.input.roles, "the input": self.input.file}
         if self.output is not None:
@@ -143,40 +152,46 @@ class Recipe(Part):
 
 
 def check_recipe_place(path: str | os.PathLike[str]) -> Path:
-    """The path if a recipe can be written there."""
+    """Return the path if a recipe can be written there; otherwise raise an error."""
     if Path(path).suffix.lower() != ".toml":
-        raise UsageError(f"a recipe is a TOML file: call it {Path(path).stem}.toml, not {Path(path).name}")
+        raise UsageError(
+            f"Cannot write the recipe {Path(path).name}: a recipe is a TOML file. Use {Path(path).stem}.toml instead."
+        )
     return check_place(path)
 
 
 def read_recipe(path: str | os.PathLike[str], steps: Steps) -> Recipe:
-    """The recipe of a file; an error names the line. `steps` tells what each step may be given."""
+    """Read a recipe from a file. An error names the line; `steps` has a function per step that returns its problems."""
     source = Path(path)
     try:
         text = source.read_text(encoding="utf-8")
     except OSError as error:
-        raise InputError(f"the recipe {source} cannot be read: {error.strerror}") from None
+        raise InputError(f"Cannot read the recipe {source}: {error.strerror}.") from None
     except UnicodeDecodeError:
-        raise InputError(f"the recipe {source} is no text in UTF-8: save it as UTF-8") from None
+        raise InputError(f"Cannot read the recipe {source}: it is not UTF-8 text. Save it as UTF-8.") from None
     return parse_recipe(text, steps, source)
 
 
 def parse_recipe(text: str, steps: Steps, source: Path) -> Recipe:
-    """The recipe of a text; `source` is where it stands: messages name it, and paths are relative to its folder."""
+    """Read a recipe from a text. `source` is its file: messages name it, and paths are relative to its folder."""
     try:
         tables = tomllib.loads(text)
     except RecursionError:
         raise InputError(f"{source} is nested too deeply to be a recipe.") from None
     except tomllib.TOMLDecodeError as error:
-        told = str(error).replace("at end of document", f"at line {len(text.rstrip().split(NEWLINE))}, the end")
-        raise InputError(f"{source} is no TOML: {told}. Text is put in quotes, and a list in [ ]") from None
+        problem = str(error).replace("at end of document", f"at line {len(text.rstrip().split(NEWLINE))}, the end")
+        raise InputError(
+            f"{source} is not valid TOML: {problem}. Put text in quotes and lists in square brackets."
+        ) from None
     try:
         recipe = Recipe.model_validate_json(_json(tables))
     except ValidationError as error:
-        raise _wrong(source, text, [_shape_error(e) for e in error.errors()]) from None
-    wrong = [found for i, step in enumerate(recipe.steps) for found in _argument_errors(step, steps, ("steps", i))]
-    if wrong:
-        raise _wrong(source, text, wrong)
+        raise _wrong(source, text, [_shape_error(e, list(steps)) for e in error.errors()]) from None
+    problems = [
+        problem for i, step in enumerate(recipe.steps) for problem in _argument_errors(step, steps, ("steps", i))
+    ]
+    if problems:
+        raise _wrong(source, text, problems)
     parts = {"input": recipe.input, "output": recipe.output}
     return recipe.model_copy(
         update={
@@ -191,20 +206,20 @@ P = TypeVar("P", bound=Part)
 
 
 def _with_paths(part: P, change: Callable[[str], str | Path]) -> P:
-    """A table of a recipe with its paths changed: those of files, and a policy that is a file of one's own."""
-    paths = {name: getattr(part, name, None) for name in ("file", "policy", "previous", "roles")}
-    own = {name: path for name, path in paths.items() if path and (name != "policy" or path.endswith(".toml"))}
-    return part.model_copy(update={name: str(change(path)) for name, path in own.items()})
+    """Return a copy of a recipe's table with its paths changed; a policy is a path if it is a TOML file."""
+    texts = {name: getattr(part, name, None) for name in ("file", "policy", "previous", "roles")}
+    paths = {name: path for name, path in texts.items() if path and (name != "policy" or path.endswith(".toml"))}
+    return part.model_copy(update={name: str(change(path)) for name, path in paths.items()})
 
 
 def line_of(text: str, place: Place) -> int | None:
-    """The line in which the key at `place` begins, or else the nearest table around it; None for the whole text.
+    """Return the line of the key at `place`, or of the nearest table around it; None for the whole text.
 
-    The place is in the text from the first line on at which what stands above it, read as TOML, holds it.
+    The text is read as TOML up to each line in turn; the first part that contains the place ends with its line.
     """
     lines = text.split(NEWLINE)
     while place:
-        before = 0  # the last line at which the text above could be read
+        before = 0  # the last line up to which the text was valid TOML
         for number in range(1, len(lines) + 1):
             try:
                 tables = tomllib.loads(NEWLINE.join(lines[:number]))
@@ -218,14 +233,14 @@ def line_of(text: str, place: Place) -> int | None:
 
 
 def place_in(source: Path, place: Place) -> str:
-    """A recipe's file and the line of a place in it, for messages."""
+    """Return the recipe's file and the line of a place in it, for messages."""
     line = line_of(source.read_text(encoding="utf-8"), place)
     return f"{source}, line {line}" if line else str(source)
 
 
 @contextmanager
 def naming_line(source: Path | None, place: Place | Callable[[ShoalError], Place]) -> Iterator[None]:
-    """What goes wrong inside is told with the line of the recipe that asked for it."""
+    """Add the recipe's file and line to the message of an error that is raised in the block."""
     try:
         yield
     except ShoalError as error:
@@ -236,7 +251,11 @@ def naming_line(source: Path | None, place: Place | Callable[[ShoalError], Place
 
 
 def plain(value: Any) -> Any:
-    """A Python value as TOML has it: lists for sequences, tables for mappings; a TypeError for what it has not."""
+    """Return a Python value as TOML can hold it: lists for sequences, tables for mappings.
+
+    Raises:
+        TypeError: TOML has no such value.
+    """
     if isinstance(value, str | bool | int | float):
         return value
     if isinstance(value, os.PathLike):
@@ -247,82 +266,74 @@ def plain(value: Any) -> Any:
         return plain(value.tolist())
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
-    raise TypeError(f"a {type(value).__name__} cannot be written in a recipe")
+    raise TypeError(f"A recipe cannot hold a value of type {type(value).__name__}.")
 
 
 def versions() -> dict[str, str]:
-    """What a result may depend on."""
+    """Return the versions that a result may depend on."""
     import numpy
 
     return {"shoal": __version__, "numpy": numpy.__version__, "python": platform.python_version()}
 
 
 def absolute(path: str | os.PathLike[str]) -> Path:
-    """The path from the root, a link's own name kept."""
+    """Return the absolute path; the last part may be a link, which is not followed."""
     path = Path(path).expanduser()
     return path.parent.resolve() / path.name if path.name not in ("", "..") else path.resolve()
 
 
-# -- what is wrong, and where ------------------------------------------------------------------------
+# -- messages ----------------------------------------------------------------------------------------
 
 
-def _shape_error(error: Any) -> tuple[Place, str]:
-    """The place and the words of what pydantic found wrong in the tables."""
+def _shape_error(error: Any, steps: list[str]) -> tuple[Place, str]:
+    """Return the place and the message of an error that pydantic reports for the tables."""
     place: Place = error["loc"]
     if not place:  # JSON that pydantic cannot read
-        return place, "a value is nested too deeply to be an argument"
+        return place, "A value is nested too deeply to be an argument."
     *above, key = place
     parts: dict[Any, type[Part]] = {"input": Input, "output": Output, "steps": Step}
     table = parts.get(above[0], Recipe) if above else Recipe
     where = f"[[steps]] (number {int(above[1]) + 1})" if above[:1] == ["steps"] else f"[{above[0]}]" if above else ""
     if error["type"] == "missing":
-        way = "name the command: microaggregate, group, generalize, apply or mask" if key == "do" else "add it"
+        hint = f"Name the protection: {', '.join(steps)}." if key == "do" else "Add it."
         if key == "steps":
-            way = "add a table [[steps]] with do = and the command's arguments"
-        return place, f"{key!r} is missing{f' in {where}' if where else ''}: {way}"
+            hint = "Add a table [[steps]] with do = and the command's arguments."
+        return place, f"{key!r} is missing{f' in {where}' if where else ''}. {hint}"
     if error["type"] == "extra_forbidden":
         homes = [f"[{name}]" for name, part in parts.items() if name != "steps" and key in part.model_fields]
         homes += ["the top, above all tables"] if key in Recipe.model_fields and above else []
         homes = homes or ["a table [[steps]], where the command's arguments are"]
-        found = unknown("key", key, table.model_fields)
-        return place, f"in {where or 'the top of a recipe'} {found}. {key!r} may belong in {' or '.join(homes)}"
+        problem = unknown(f"key in {where or 'the top of a recipe'}", key, table.model_fields)
+        return place, f"{problem} {key!r} may belong in {' or '.join(homes)}."
     return place, _not_fitting(".".join(map(str, place)), error)
 
 
 def _argument_errors(step: Step, steps: Steps, place: Place) -> Iterator[tuple[Place, str]]:
-    """What is wrong in a step: an argument that its function has not, that is missing, or of another kind."""
+    """Yield the problems of a step, each with the place of its argument."""
     if step.do not in steps:
         yield (*place, "do"), str(unknown("step", step.do, steps))
         return
+    for name, message in steps[step.do](step.arguments):
+        yield (*place, name), message
+
+
+def type_problem(name: str, kind: Any, value: Any) -> str | None:
+    """Return the message for a value of the wrong type, or None if the type is right."""
     try:
-        allowed = steps[step.do](step.arguments)
-    except UsageError as error:
-        yield (*place, "method"), str(error)
-        return
-    for name, parameter in allowed.items():
-        if parameter.default is parameter.empty and name not in step.arguments:
-            yield (*place, name), f"{name!r} is missing: the step {step.do} needs it"
-    for name, value in step.arguments.items():
-        if name not in allowed:
-            home = {"seed": "the top of the recipe, above all tables", "threads": "the command line (--threads)"}
-            hint = f". {name!r} belongs in {home[name]}" if name in home else ""
-            own = f" with method {step.arguments['method']!r}" if "method" in step.arguments else ""
-            yield (*place, name), f"in the step {step.do}{own} {unknown('argument', name, allowed)}{hint}"
-            continue
-        try:
-            TypeAdapter(allowed[name].annotation).validate_json(_json(value), strict=True)
-        except ValidationError as error:
-            yield (*place, name), _not_fitting(name, error.errors()[0], value)
+        TypeAdapter(kind).validate_json(_json(value), strict=True)
+    except ValidationError as error:
+        return _not_fitting(name, error.errors()[0], value)
+    return None
 
 
 def _not_fitting(key: str, error: Any, value: Any = ...) -> str:
     shown = error["input"] if value is ... else value
-    return f"{key} = {shown!r} does not fit: {error['msg'][0].lower()}{error['msg'][1:]}"
+    return f"{key} = {shown!r} is not valid: {error['msg'][0].lower()}{error['msg'][1:]}."
 
 
-def _wrong(source: Path, text: str, found: list[tuple[Place, str]]) -> InputError:
-    """One error for all that is wrong, each with its line, in the order of the file."""
-    lines = sorted({(line_of(text, place) or 0, message) for place, message in found})
+def _wrong(source: Path, text: str, problems: list[tuple[Place, str]]) -> InputError:
+    """Return one error for all problems, each with its line, in the order of the file."""
+    lines = sorted({(line_of(text, place) or 0, message) for place, message in problems})
     return InputError("\n".join(f"{source}{f', line {n}' if n else ''}: {message}" for n, message in lines))
 
 
@@ -336,7 +347,7 @@ def _holds(tables: Any, place: Place) -> bool:
 
 
 def _json(value: Any) -> str:
-    """As JSON, in which lists stand for all sequences: pydantic's strict mode is then strict on scalars alone."""
+    """Return the value as JSON, which has lists for all sequences: pydantic's strict mode then checks scalars only."""
     return json.dumps(value, default=str)
 
 
@@ -344,7 +355,7 @@ def _json(value: Any) -> str:
 
 
 def _toml(tables: Mapping[str, Any]) -> Iterator[str]:
-    """Values first, then tables, and lists of tables under [[ ]]; what lies deeper is written in one line."""
+    """Yield the lines: values first, then tables, and lists of tables under [[ ]]; deeper tables take one line."""
     for name, value in tables.items():
         if name not in ("input", "steps", "output", "versions"):
             yield f"{_key(name)} = {_value(value)}\n"

@@ -1,45 +1,74 @@
-"""A release: the protected table, and how it was made. Its guarantees are checked on the file about to be written.
+"""A release: the protected table, and how it was made. Shoal checks its guarantees on the file before it is in place.
 
-`save` writes only if, in the file itself, every record shares everything that an intruder may know with at least k - 1
-others, no identifier is left, no row was lost and every unchanged column equals the original's.
+`save` writes the file only if every record shares everything an intruder may know with at least k - 1 others, no
+identifier is left, no row is missing, and every unchanged column equals the original's.
 """
 
 from __future__ import annotations
 
+import copy
 import os
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from shoal.assessment import assess_columns
-from shoal.errors import PromiseError, ShoalWarning, UsageError
-from shoal.gate.asked import Asked
-from shoal.measures.anonymity import class_sizes
-from shoal.measures.assessment import Assessment, Figure
+from shoal.errors import UsageError
+from shoal.gate.guarantees import Guarantees
+from shoal.gate.known import KnownColumns, known_columns
+from shoal.gate.promises import Promise
+from shoal.measures.assessment import Assessment, Figure, assess_evidence
 from shoal.measures.columns import moments
+from shoal.measures.evidence import evidence_of_tables
+from shoal.notices import notice
 from shoal.sources.files import check_target, checksum
+from shoal.table.frames import wrap
 from shoal.table.table import Table
 
 if TYPE_CHECKING:
+    from pathlib import Path as _Path
+
     from shoal.engine.trace import Point
     from shoal.gate.findings import Findings
     from shoal.gate.saving import Saving
+    from shoal.protections.protection import Protection
     from shoal.recipe import Recipe
+else:
+    _Path = type(Path())  # before Python 3.12 only the system's own class can be extended
+
+
+SEED_NOTICE = (
+    "The random choices that hide records (the order of the rows, the swaps) depend on a seed that you typed. Anyone "
+    "who knows the seed and has the original can undo them. Leave out the seed: Shoal then draws a secret, which only "
+    "the recipe holds."
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Release:
     """A protected table and how it was made.
 
-    original: the table that came in, its rows as they were used. frame: the protected frame, of the kind that came in.
-    changed: the columns that were protected. k: guaranteed class size over them together (None: nothing).
-    within: columns that no group crosses. facts: figures of the run, as the command line prints them.
-    solution: the partition, cuts or swaps. recipe: the run, to be repeated (None if an argument cannot be written as
-    text); once saved, with its output. seed: as it was typed. secret: what hides draws from it, where no seed was
-    typed. checksum: of the input file. trace: what the progress showed.
+    Attributes:
+        original: The input table, with the rows that were used.
+        frame: The protected data frame, of the same type as the input.
+        changed: The protected columns.
+        k: The guaranteed class size over the protected columns together, or None if none is guaranteed.
+        facts: The values of the run that the command line prints.
+        solution: The partition, the cuts or the swaps.
+        title: The title of the report.
+        extra: Further values for the report.
+        protection: The declaration of the protection.
+        recipe: The recipe that repeats the run, or None if an argument cannot be written as text.
+        seed: The seed that was typed, or None.
+        secret: The secret from which random choices are drawn if no seed was typed.
+        versions: The versions of Shoal, NumPy and Python.
+        checksum: The SHA-256 checksum of the input file.
+        trace: The points that the progress bar showed.
+        notices: What the user should know, from reading and from the run.
+        within: Columns that no group crosses.
+        promises: The guarantees that the release check verifies.
+        checked: The findings on the written file, in the copy that `Saved` holds.
     """
 
     original: Table
@@ -50,51 +79,61 @@ class Release:
     solution: Any = None
     title: str = "Release"
     extra: dict[str, Any] = field(default_factory=dict)
+    protection: Protection | None = None
     recipe: Recipe | None = None
     seed: int | None = None
     secret: str | None = None
     versions: dict[str, str] = field(default_factory=dict)
     checksum: str | None = None
     trace: tuple[Point, ...] = ()
+    notices: tuple[str, ...] = ()
     within: tuple[str, ...] = ()
-    kind: ClassVar[str] = "microaggregation"
-    draws_at_random: ClassVar[bool] = False  # whether its choices hide something, beyond the search
+    promises: tuple[Promise, ...] = ()
+    checked: Findings | None = None
+
+    @property
+    def parts(self) -> tuple[Release, ...]:
+        """The releases of the steps; of a single step, this one."""
+        return (self,)
+
+    @property
+    def draws_at_random(self) -> bool:
+        """Whether choices hide something, beyond the search."""
+        return any(step.protection is not None and step.protection.draws_from_secret for step in self.parts)
 
     @property
     def table(self) -> Any:
-        """The protected frame; a warning, once, if columns without a role break its guarantee."""
+        """The protected data frame. Shoal warns once if columns without a role break the guaranteed k."""
         _ = self._warned
         return self.frame
 
     @cached_property
     def _warned(self) -> bool:
-        from shoal.gate.saving import known_smallest, sentence
+        from shoal.gate.findings import as_sentences
+        from shoal.gate.saving import known_smallest
 
-        if self.k is None or known_smallest(self.original, self.frame, self.asked()) >= self.k:
+        if self.k is None or known_smallest(self.original, self.frame, self.guarantees) >= self.k:
             return False
-        message = sentence(self.findings["known-k"])
-        warnings.warn(f"This table does not keep k = {self.k}. {message}", ShoalWarning, stacklevel=4)
+        message = as_sentences(self.findings["known-k"])
+        notice(f"This table does not have k = {self.k}. {message}")
         return True
 
     @cached_property
     def protected(self) -> Table:
-        """The protected frame as a table."""
-        return Table(self.frame, self.original.roles.released(), self.original.source)
+        """The protected data frame as a `Table`."""
+        return Table(self.frame, self.original.roles.released(), self.original.source, like=self.original)
 
     @cached_property
     def assessment(self) -> Assessment:
-        """What was lost and what risk is left."""
-        if self._numeric() == list(self.changed):
-            return assess_columns(self.original, self.protected, self.changed)
-        sizes = class_sizes([self.protected.raw(name) for name in (*self.changed, *self.within)])
-        n, loss = self.original.rows, self.facts.get("information_loss")
-        return Assessment(
-            [
-                Figure("information_loss", loss, "0 to about 100 %", "the share of the columns' variance that is lost"),
-                Figure("k", int(sizes.min()), f"1 to {n}", "the smallest equivalence class of the protected columns"),
-                Figure("uniques", int((sizes == 1).sum()), f"0 to {n}", "unique records in the protected columns"),
-            ]
-        )
+        """The information loss and the remaining disclosure risk."""
+        within = [name for name in self.columns.protected if name not in self.changed]
+        evidence = evidence_of_tables(self.original, self.protected, self.changed, within=within)
+        return assess_evidence(evidence, ("information_loss", "k", "uniques"))
+
+    @property
+    def step_figures(self) -> Sequence[Figure]:
+        """What is measured of this release as a step of several."""
+        return self.assessment.figures
 
     def _numeric(self) -> list[str]:
         """The protected columns that are numbers before and after."""
@@ -102,48 +141,41 @@ class Release:
         codes = {*roles.nominal, *roles.order}  # numbers that are labels
         return [name for name in self.changed if kinds[name] == after[name] == "number" and name not in codes]
 
-    @cached_property
+    @property
     def findings(self) -> Findings:
-        """What the release check found: on the written file once it is saved, on the table before."""
+        """The findings of the release check, for the table in the original's order; `save` checks the written file."""
+        return self._unsaved_findings if self.checked is None else self.checked
+
+    @cached_property
+    def _unsaved_findings(self) -> Findings:
         from shoal.gate.saving import examine_unsaved
 
-        return examine_unsaved(self.original, self.frame, self.asked())
+        return examine_unsaved(self.original, self.frame, self.guarantees)
 
     def verify(self) -> None:
-        """Check every guarantee on the final table; a PromiseError names the first that fails."""
-        before, after = self.original, self.protected
-        if after.rows != before.rows:
-            raise PromiseError(
-                f"the protected table has {after.rows} rows instead of {before.rows}; nothing is written"
-            )
-        removed = before.roles.removed
-        left = [c for c in removed if c in after.columns]
-        if left:
-            raise PromiseError(f"the column {left[0]!r} is still in the protected table; nothing is written")
-        expected = [c for c in before.columns if c not in removed]
-        if list(after.columns) != expected:
-            raise PromiseError("the protected table's columns are not those of the original; nothing is written")
-        for name in self._unchanged(expected):
-            if not before.same_column(after, name):
-                raise PromiseError(f"the column {name!r} should be unchanged, but it differs; nothing is written")
-        if self.k is not None:
-            smallest = int(class_sizes([after.raw(name) for name in (*self.changed, *self.within)]).min())
-            if smallest < self.k:
-                raise PromiseError(
-                    f"the smallest class of the protected table has {smallest} records, fewer than k = {self.k}; "
-                    "nothing is written"
-                )
+        """Verify every guarantee on the final table.
 
-    def _unchanged(self, columns: Sequence[str]) -> list[str]:
-        """The released columns that must equal the original's."""
-        return [name for name in columns if name not in self.changed]
+        Raises:
+            PromiseError: A guarantee does not hold; the message names it.
+        """
+        from shoal.gate.saving import verify_unsaved
 
-    def asked(self) -> Asked:
-        """What the release check holds the written file to."""
-        roles = self.original.roles
-        if not roles.quasi:  # every column without a role was protected
-            roles = replace(roles, quasi=tuple(name for name in self.changed if name not in roles.assigned))
-        return Asked(roles, self.changed, self.k, self.within)
+        verify_unsaved(self.original, self.frame, self.guarantees)
+
+    @property
+    def guarantees(self) -> Guarantees:
+        """The guarantees that the release check verifies on the table and on the written file."""
+        guarantees = Guarantees(self.original.roles, self.changed, self.promises)
+        if guarantees.roles.quasi or not guarantees.quasi:
+            return guarantees
+        without_role = tuple(name for name in self.changed if name not in guarantees.roles.assigned)
+        # Without --quasi, every column without a role was protected.
+        return replace(guarantees, roles=replace(guarantees.roles, quasi=without_role))
+
+    @property
+    def columns(self) -> KnownColumns:
+        """The released columns, by who may know them."""
+        return known_columns(self.guarantees, wrap(self.frame).columns)
 
     def save(
         self,
@@ -156,14 +188,25 @@ class Release:
         first_release: bool = False,
         accept_k: int | None = None,
         round_weight: bool = False,
-    ) -> Path:
-        """Verify every guarantee, write the table in the format of the path's ending, and check what was written.
+    ) -> Saved:
+        """Verify every guarantee, write the table, and check the written file. The file is complete or not written.
 
-        shuffle: rows in a random order, drawn from the run's secret, or from the seed if one was typed. keep_order:
-        keep the original order although it discloses values. policy: a name or a TOML file; what it blocks is not
-        written. previous: an earlier release of the same records; first_release: there is none. accept_k: the k over
-        everything known that you accept instead of the promised one. round_weight: give each record the mean weight of
-        its equivalence class. The file is written whole or not at all.
+        Args:
+            path: The file to write; its ending decides the format.
+            shuffle: Write the rows in random order, drawn from the run's secret, or from the seed if you set one.
+            keep_order: Keep the original order of the rows although it discloses values.
+            policy: A policy's name or a TOML file; a release that it blocks is not written.
+            previous: An earlier release of the same records, to check both together.
+            first_release: State that these records were never released before.
+            accept_k: The smallest k over all known columns that you accept instead of the guaranteed k.
+            round_weight: Give each record the mean weight of its equivalence class.
+
+        Returns:
+            The path of the file, with its recipe, findings and notices. The release itself does not change.
+
+        Raises:
+            PromiseError: A guarantee does not hold or the policy blocks the release; nothing is written.
+            WriteError: The file cannot be written.
         """
         from shoal.gate.saving import Saving
 
@@ -171,58 +214,68 @@ class Release:
             path, Saving(shuffle, keep_order, policy, previous, first_release, accept_k, round_weight)
         )
 
-    def save_with(self, path: str | os.PathLike[str], saving: Saving, prepare: Callable[[], Any] | None = None) -> Path:
-        """As `save`; `prepare` is called before the checked file is put in place: if it raises, nothing is written."""
-        from shoal.gate.saving import save_checked
+    def save_with(
+        self, path: str | os.PathLike[str], saving: Saving, prepare: Callable[[Saved], Any] | None = None
+    ) -> Saved:
+        """Do what `save` does; call `prepare` before the checked file is in place. If it raises, nothing is written."""
+        from shoal.gate.saving import policy_notices, save_checked
 
         target = Path(path)
         inputs = [self.original.source.path] if self.original.source else []
         check_target(target, *inputs, *([] if saving.previous is None else [saving.previous]))
-        self.verify()
-        frame, asked = self._as_saved(saving)
-        if (saving.shuffle or self.draws_at_random) and self.secret is None:
-            warnings.warn(
-                "What hides (a shuffled order, swapped records) is drawn from a seed, so whoever knows it and has the "
-                "original can undo it. Leave out the seed to draw from a fresh secret, which a recipe then holds.",
-                ShoalWarning,
-                stacklevel=3,
-            )
-        key = self.secret if self.secret is not None else self.seed or 0
+        frame, guarantees = self._to_write(saving)
+        notices = (SEED_NOTICE,) if (saving.shuffle or self.draws_at_random) and self.secret is None else ()
+        for text in notices:
+            notice(text)
+        made: list[Saved] = []
 
-        def then(written: Path, found: Findings) -> None:
-            self.__dict__["findings"] = found  # what comes later (a page, JSON) shows the check of the written file
-            if self.recipe is not None:  # and how it was saved
-                recipe = self.recipe.with_output(target, checksum(written), **asdict(saving))
-                object.__setattr__(self, "recipe", recipe)
+        def then(written: Path, findings: Findings) -> None:
+            recipe = self.recipe and self.recipe.with_output(target, checksum(written), **asdict(saving))
+            release = self._with_check(recipe, findings)
+            made.append(Saved.of(target, release, (*notices, *policy_notices(findings, saving))))
             if prepare is not None:
-                prepare()
+                prepare(made[0])
 
-        save_checked(self.original, frame, asked, target, saving, key, then)
-        return target
+        key = self.secret if self.secret is not None else self.seed or 0
+        save_checked(self.original, frame, guarantees, target, saving, key, then)
+        return made[0]
 
-    def _as_saved(self, saving: Saving) -> tuple[Any, Asked]:
-        """The frame as it is written, and what the release check holds it to."""
+    def _with_check(self, recipe: Recipe | None, findings: Findings) -> Release:
+        """Return a copy with the findings on its file. The measures of the table are not computed again."""
+        release = copy.copy(self)
+        object.__setattr__(release, "recipe", recipe)
+        object.__setattr__(release, "checked", findings)
+        return release
+
+    def _to_write(self, saving: Saving) -> tuple[Any, Guarantees]:
+        """Return the data frame to write and its guarantees."""
         if not saving.round_weight:
-            return self.frame, self.asked()
-        from shoal.gate.known import known_columns
+            return self.frame, self.guarantees
         from shoal.gate.saving import class_weights
         from shoal.sources.files import as_polars
 
         weight = self.original.roles.weight
         if weight is None:
-            raise UsageError("--round-weight rounds the weight: name it with --weight, or leave the option out")
-        frame, asked = as_polars(self.frame), self.asked()
-        known = known_columns(asked, frame.columns).known
-        return class_weights(frame, weight, known), replace(asked, rounded=(weight,))
+            raise UsageError("--round-weight needs a weight column. Add --weight COLUMN or remove --round-weight.")
+        frame, guarantees = as_polars(self.frame), self.guarantees
+        return class_weights(frame, weight, self.columns.known), replace(guarantees, rounded=(weight,))
 
     def report(self, path: str | os.PathLike[str], external: bool = False) -> Path:
-        """Write an HTML page on what was done, lost and left; external: nothing in it that could tell a record."""
+        """Write an HTML report on the result, the information loss and the remaining disclosure risk.
+
+        Args:
+            path: The HTML file to write.
+            external: Write the public report, which discloses nothing about single records.
+
+        Returns:
+            The path of the report.
+        """
         from shoal.report.release import write_release
 
         return write_release(self, Path(path), external)
 
     def column_changes(self) -> list[dict[str, Any]]:
-        """Mean and standard deviation of each protected number, before and after."""
+        """Return the mean and the standard deviation of each protected numeric column, before and after."""
         weights, columns = self.original.weights(), self._numeric()
         if not columns:
             return []
@@ -233,7 +286,50 @@ class Release:
         for j, name in enumerate(columns):
             row: dict[str, Any] = {"column": name}
             for when, values in (("before", before[:, j]), ("after", after[:, j])):
-                found = moments(values, weights)
-                row |= {f"mean_{when}": found.mean, f"deviation_{when}": found.deviation}
+                statistics = moments(values, weights)
+                row |= {f"mean_{when}": statistics.mean, f"deviation_{when}": statistics.deviation}
             rows.append(row)
         return rows
+
+
+class Saved(_Path):
+    """A saved release: the path of the file, and what belongs to it.
+
+    Attributes:
+        recipe: The recipe, with the output file and how it was saved.
+        findings: The findings of the release check on the file.
+        notices: What the publisher should know.
+        release: The release with this recipe and these findings, for a report.
+    """
+
+    recipe: Recipe | None
+    findings: Findings
+    notices: tuple[str, ...]
+    release: Release
+
+    @classmethod
+    def of(cls, path: Path, release: Release, notices: tuple[str, ...]) -> Saved:
+        """Make it from the path and from the release that has the findings on this file."""
+        saved = cls(path)
+        saved.recipe, saved.findings, saved.notices, saved.release = release.recipe, release.findings, notices, release
+        return saved
+
+    @property
+    def path(self) -> Path:
+        return Path(self)
+
+    def with_segments(self, *parts: str | os.PathLike[str]) -> Path:
+        """Paths made from this one are plain paths."""
+        return Path(*parts)
+
+    def report(self, path: str | os.PathLike[str], external: bool = False) -> Path:
+        """Write an HTML report with the check of the written file.
+
+        Args:
+            path: The HTML file to write.
+            external: Write the public report, which discloses nothing about single records.
+
+        Returns:
+            The path of the report.
+        """
+        return self.release.report(path, external)

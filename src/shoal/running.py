@@ -1,41 +1,27 @@
-"""`shoal.run`: what a recipe says, done again; its steps one after the other, each on the last one's table."""
+"""`shoal.run`: repeats a recipe, one step after the other, each on the table of the step before it."""
 
 from __future__ import annotations
 
 import functools
-import inspect
 import os
-import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from shoal.composition import compose
-from shoal.engine.progress import Progress, silent
-from shoal.errors import InputError, ShoalError, ShoalWarning
+from shoal.engine.control import Control, control_of
+from shoal.engine.progress import Progress
+from shoal.errors import InputError, ShoalError, Stopped
 from shoal.gate.row_order import new_secret
-from shoal.protections.generalization.protect import apply_mapping, generalize
-from shoal.protections.grouping.protect import group_attributes
-from shoal.protections.microaggregation.protect import microaggregate
-from shoal.protections.microaggregation.register import method as method_named
-from shoal.protections.recorded import NOT_IN_STEPS
-from shoal.protections.regions.by_evolution import Settings
-from shoal.protections.regions.by_flow import mask_by_flow
-from shoal.protections.regions.protect import FLOW_OPTIONS, MEMETIC_OPTIONS, mask_group
-from shoal.recipe import Parameters, Recipe, Step, naming_line, place_in, read_recipe, versions
+from shoal.notices import notice
+from shoal.protections import declared, register
+from shoal.protections.protection import Protection
+from shoal.recipe import Recipe, Step, naming_line, place_in, read_recipe, type_problem, versions
 from shoal.release import Release
 from shoal.sources.files import checksum
 from shoal.sources.reading import read
 from shoal.table.table import Table
-
-FUNCTIONS: dict[str, Callable[..., Release]] = {
-    "microaggregate": microaggregate,
-    "group": group_attributes,
-    "generalize": generalize,
-    "apply": apply_mapping,
-    "mask": mask_group,
-}
 
 
 def run(
@@ -43,23 +29,40 @@ def run(
     *,
     changed_input: bool = False,
     threads: int | None = None,
-    progress: Progress = silent,
+    progress: Progress | None = None,
+    control: Control | None = None,
 ) -> Release:
-    """Repeat the run of a recipe; the answer is the same to the bit, on any number of threads.
+    """Repeat the run saved in a recipe. The result is identical bit for bit, on any number of threads.
 
-    recipe: its file, or the recipe of a release. changed_input: go on if the input is no longer the recipe's.
+    Args:
+        recipe: The recipe file, or the recipe of a release.
+        changed_input: Run although the input file has changed since the recipe was written.
+        threads: The largest number of threads; all cores by default.
+        progress: A function that is called with the progress.
+        control: An object for threads, progress and stopping, instead of `threads` and `progress`.
+
+    Returns:
+        The release of the last step, with the guarantees of all steps.
+
+    Raises:
+        InputError: The recipe or its input cannot be read, or the input has changed.
+        UsageError: A step has an invalid argument; the message names the line.
+        PromiseError: A guarantee does not hold.
     """
     source = None if isinstance(recipe, Recipe) else Path(recipe)
     known = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
     if known.secret is None and "seed" not in known.model_fields_set:
-        known = known.model_copy(update={"secret": new_secret()})  # nobody asked for a repeatable choice
+        known = known.model_copy(update={"secret": new_secret()})  # the recipe has no seed: the run need not repeat
     table = _input(known, changed_input, source)
+    control = control_of(control, threads, progress)
     _compare_versions(known)
     releases: list[Release] = []
     for number, step in enumerate(known.steps):
         current = table if not releases else _next_table(table, releases[-1])
         try:
-            releases.append(_done(step, current, known, source, threads, progress))
+            releases.append(_done(step, current, known, source, control))
+        except Stopped:
+            raise
         except ShoalError as error:
             where = "" if source is None else f"{place_in(source, ('steps', number))}: "
             raise type(error)(f"{where}step {number + 1} ({step.do}): {error}") from None
@@ -67,113 +70,113 @@ def run(
     made = replace(
         made, recipe=known, seed=known.seed, secret=known.secret, versions=versions(), checksum=releases[0].checksum
     )
+    made = replace(made, notices=tuple(dict.fromkeys(text for release in releases for text in release.notices)))
     made.verify()
     return made
 
 
 def load_recipe(path: str | os.PathLike[str]) -> Recipe:
-    """The recipe of a file, its steps' arguments checked; an error names the line."""
-    return read_recipe(path, {name: functools.partial(step_parameters, name) for name in FUNCTIONS})
+    """Read a recipe file and check the arguments of its steps; an error names the line."""
+    return read_recipe(path, {name: functools.partial(step_problems, p) for name, p in register().items()})
 
 
-def step_parameters(name: str, arguments: Mapping[str, Any]) -> Parameters:
-    """What a step may be given: its function's parameters, and the options of the method that was asked for."""
-    function = FUNCTIONS[name]
-    signature = inspect.signature(function, eval_str=True)
-    own = {p.name: p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD}
-    method = arguments.get("method", own["method"].default if "method" in own else None)
-    if function is microaggregate:
-        chosen = method_named(str(method))
-        options = inspect.signature(chosen.function, eval_str=True).parameters
-        own |= {name: options[name] for name in chosen.options if name != "start"}  # a partition: no text holds it
-    elif function is mask_group:
-        own |= _flow_options() if method == "flow" else _memetic_options()
-    return {key: parameter for key, parameter in own.items() if key not in NOT_IN_STEPS}
-
-
-def _flow_options() -> dict[str, inspect.Parameter]:
-    options = inspect.signature(mask_by_flow, eval_str=True).parameters
-    return {name: options[name] for name in FLOW_OPTIONS}
-
-
-def _memetic_options() -> dict[str, inspect.Parameter]:
-    kinds = {"int": int, "float": float, "bool": bool, "float | None": float}
-    types: dict[str, Any] = {f.name: kinds[str(f.type)] for f in fields(Settings)}
-    return {
-        name: inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=types.get(name, bool))
-        for name in MEMETIC_OPTIONS
-    }
+def step_problems(protection: Protection, arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the problems with the arguments of a step, each with the argument's name in the recipe."""
+    typed = dict(zip(protection.current_names(arguments), arguments, strict=True))
+    fitting = {}
+    for name, value in protection.current_names(arguments).items():
+        parameter = protection.parameters.get(name)
+        if parameter is not None and not (parameter.option.in_recipe and parameter.option.on_command_line):
+            where = f"on the command line ({parameter.flag})"
+            if name == "seed":
+                where = "in the top of the recipe, above all tables"
+            elif not parameter.option.on_command_line:
+                where = "in a call from Python, because no text holds its value"
+            yield typed[name], f"A step has no argument {name!r}: it belongs {where}."
+            continue
+        is_name = parameter is not None and parameter.choices and isinstance(value, str)
+        problem = None if parameter is None or is_name else type_problem(typed[name], parameter.type, value)
+        if problem is not None:
+            yield typed[name], problem
+        fitting[name] = None if problem else value
+    wrong = [name for name, value in fitting.items() if value is None]
+    for name, message in protection.problems(fitting):
+        if name not in wrong:
+            yield typed.get(name, name), message
 
 
 def _input(recipe: Recipe, changed_input: bool, source: Path | None) -> Table:
-    """The table of the recipe's file, if it is still that file; an error names the line."""
-    asked = recipe.input
+    """Read the recipe's input file if its checksum is right; an error names the line."""
+    settings = recipe.input
     with naming_line(source, ("input", "file")):
-        if asked.file is None:
+        if settings.file is None:
             raise InputError(
-                "the recipe names no input file: it was made for a frame in memory. Write the frame to a file and name "
-                'it under [input] as file = "…", or call the function itself with the frame'
+                "The recipe names no input file: it was made for a data frame in memory. Write the data frame to a "
+                'file and add file = "FILE" under [input], or call the Python function with the data frame.'
             )
-    if asked.sha256 is not None and Path(asked.file).is_file() and checksum(asked.file) != asked.sha256:
-        told = f"the input {asked.file} has changed since the recipe was written: its checksum is another one"
+    if settings.sha256 is not None and Path(settings.file).is_file() and checksum(settings.file) != settings.sha256:
+        problem = f"The input {settings.file} has changed since the recipe was written: its checksum differs."
         if not changed_input:
             with naming_line(source, ("input", "sha256")):
-                raise InputError(f"{told}. Bring back the file, or run on it as it is now with --changed-input")
-        warnings.warn(f"{told}; the result will be another one too", ShoalWarning, stacklevel=3)
-    given = asked.model_dump(exclude={"file", "sha256"}, exclude_defaults=True)
-    with naming_line(source, lambda error: ("input", _named_in(str(error), given) or "file")):
-        return read(asked.file, **given)
+                raise InputError(f"{problem} Restore the file, or add --changed-input to run on the changed file.")
+        notice(f"{problem} The result will differ too.")
+    arguments = settings.model_dump(exclude={"file", "sha256"}, exclude_defaults=True)
+    with naming_line(source, lambda error: ("input", _named_in(str(error), arguments) or "file")):
+        return read(settings.file, **arguments)
 
 
-def _named_in(message: str, given: Mapping[str, Any]) -> str | None:
-    """The key of the value that a message names first."""
-    places = {}
-    for key, value in given.items():
+def _named_in(message: str, arguments: Mapping[str, Any]) -> str | None:
+    """Return the key of the value that a message names first."""
+    first = {}
+    for key, value in arguments.items():
         values = value if isinstance(value, tuple) else () if value is None else (value,)
-        found = [place for place in (message.find(repr(v)) for v in values) if place >= 0]
-        if found:
-            places[key] = min(found)
-    return min(places, key=places.__getitem__, default=None)
+        positions = [position for position in (message.find(repr(v)) for v in values) if position >= 0]
+        if positions:
+            first[key] = min(positions)
+    return min(first, key=first.__getitem__, default=None)
 
 
 def _compare_versions(recipe: Recipe) -> None:
     written = recipe.versions.get("shoal")
     here = versions()["shoal"]
     if written is not None and written != here:
-        warnings.warn(
-            f"the recipe was written by shoal {written}, and this is {here}: the result may be another one. "
-            f"Install shoal {written} to repeat it to the bit{_since_roles(written)}",
-            ShoalWarning,
-            stacklevel=3,
+        notice(
+            f"The recipe was written by shoal {written}, and this is shoal {here}: the result may differ. "
+            f"Install shoal {written} to repeat it bit for bit.{_since_roles(written)}"
         )
 
 
 def _since_roles(written: str) -> str:
-    """What a recipe from before roles and secrets must be told."""
+    """Return what the user of a recipe from before roles and secrets must know."""
     if not written.startswith("0.1."):
         return ""
     return (
-        ". Since 0.2 a column without a role counts as known to an intruder ('shoal look FILE --save-roles roles.toml' "
-        "drafts the roles), and what hides draws from a secret: run the command again to get a new recipe"
+        " Since 0.2, a column without a role counts as known to an intruder, and random choices depend on a secret. "
+        "Draft the roles with 'shoal look FILE --save-roles roles.toml', then run the command again to get a new "
+        "recipe."
     )
 
 
-def _next_table(given: Table, last: Release) -> Table:
-    """The table that the last step protected, with the roles that the recipe gave its columns."""
-    return Table(last.frame, given.roles.released(), last.original.source, numbering=last.original.numbering)
+def _next_table(first: Table, last: Release) -> Table:
+    """Return the table of the last step, with the roles of the recipe's input."""
+    return Table(last.frame, first.roles.released(), last.original.source, numbering=last.original.numbering)
 
 
-def _done(
-    step: Step, table: Table, recipe: Recipe, source: Path | None, threads: int | None, progress: Progress
-) -> Release:
-    """The release of one step; the files of a taxonomy and of a mapping are relative to the recipe's folder."""
-    function, given = FUNCTIONS[step.do], step.arguments
-    if source is not None and "taxonomy" in given:
-        given["taxonomy"] = {c: source.parent / t if isinstance(t, str) else t for c, t in given["taxonomy"].items()}
-    if source is not None and isinstance(given.get("mapping"), str):
-        given["mapping"] = source.parent / given["mapping"]
-    if threads is not None and "threads" in inspect.signature(function).parameters:
-        given["threads"] = threads
-    if recipe.secret is not None and "secret" in inspect.signature(function).parameters:
-        given["secret"] = recipe.secret
-    return function(table, seed=recipe.seed, progress=progress, **given)
+def _done(step: Step, table: Table, recipe: Recipe, source: Path | None, control: Control) -> Release:
+    """Run one step; the paths of taxonomies and mappings are relative to the recipe's folder."""
+    protection = declared(step.do)
+    arguments = step.arguments if source is None else located(protection, step.arguments, source.parent)
+    if recipe.secret is not None and protection.draws_from_secret:
+        arguments["secret"] = recipe.secret
+    release: Release = protection.function(table, seed=recipe.seed, control=control, **arguments)
+    return release
+
+
+def located(protection: Protection, arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the arguments, with the files that they name relative to this folder."""
+    spellings = {name: protection.parameters[name].spelling for name in arguments if name in protection.parameters}
+    return {
+        name: value if spelling is None else spelling.located(value, folder)
+        for name, value in arguments.items()
+        for spelling in [spellings.get(name)]
+    }

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from shoal.attacks.membership import attack_regions
-from shoal.protections.regions.protect import mask_group
+from shoal.protections.regions import mask_group
 
 RECORDS, REGIONS = 12_000, 20
 

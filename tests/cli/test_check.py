@@ -116,7 +116,7 @@ def test_a_policy_file_of_ones_own(people: Path, release: Path, tmp_path: Path) 
     for wrong, words in (
         ('title = "Own"\n', "justification"),
         (text + limit, "the threshold released_linkage"),
-        (text.replace("released-linkage", "released-linkag"), "did you mean 'released-linkage'"),
+        (text.replace("released-linkage", "released-linkag"), "Did you mean 'released-linkage'"),
     ):
         own.write_text(wrong)
         result = attempt("check", people, release, *ROLES, "--policy", own)
@@ -185,7 +185,7 @@ def test_shuffle_and_policy_of_every_command(command: str, people: Path, tmp_pat
     own, first, second, kept = COMMANDS[command], tmp_path / "1.csv", tmp_path / "2.csv", tmp_path / "kept.csv"
     for target in (first, second):
         warned = run(command, people, *own, "--shuffle", "--seed", 5, "-o", target, "--json").stderr
-        assert "Warning: What hides (a shuffled order, swapped records) is drawn from a seed" in warned
+        assert "Warning: The random choices that hide records" in warned
     run(command, people, *own, "--seed", 5, "-o", kept, "--json")
     assert first.read_bytes() == second.read_bytes() != kept.read_bytes()
     assert sorted(first.read_text().splitlines()) == sorted(kept.read_text().splitlines())
@@ -200,7 +200,7 @@ def test_shuffle_and_policy_of_every_command(command: str, people: Path, tmp_pat
     assert blocking >= {"rows", "released-linkage", "previous"} and ("as-is" in blocking) == ("--as-is" in own)
     assert ("known-k" in blocking) == ("--accept-k" in own)  # what is accepted overrides no policy
     unknown = attempt(command, people, *own, "--policy", "publik", "-o", tmp_path / "no.csv")
-    assert unknown.exit_code == 2 and "did you mean 'public'" in unknown.stderr
+    assert unknown.exit_code == 2 and "Did you mean 'public'" in unknown.stderr
     assert not [p for p in tmp_path.iterdir() if p.name.endswith(".part")]
 
 
@@ -216,7 +216,7 @@ def test_a_shuffle_without_a_seed_is_another_one_each_time(people: Path, tmp_pat
     recipes = [target.with_suffix(".toml") for target in targets]
     for target, recipe in zip(targets, recipes, strict=True):
         common = ("microaggregate", people, *COMMANDS["microaggregate"], "--shuffle", "-o", target)
-        assert "drawn from a seed" not in run(*common, "--save-recipe", recipe, "--json").stderr
+        assert "depend on a seed" not in run(*common, "--save-recipe", recipe, "--json").stderr
     one, two = (target.read_text().splitlines() for target in targets)
     assert one != two and sorted(one) == sorted(two)
     check = ("check", people, targets[0], "--json")
@@ -258,9 +258,9 @@ def test_every_step_of_a_recipe_is_held_to_its_promise(people: Path, tmp_path: P
     release = shoal.run(recipe)
     release.save(target, shuffle=True, accept_k=1)
     how = (target, Saving(accept_k=1), release.secret)
-    found = save_checked(release.original, release.table, release.asked(), *how)
+    found = save_checked(release.original, release.table, release.guarantees, *how)
     assert found["joint-k of step 1"].threshold == 6 and found["joint-k of step 2"].threshold == 4
-    steps = tuple(replace(step, k=5) if "age" in step.quasi else step for step in release.asked().also)
+    raised = tuple(replace(promise, k=5) if "age" in promise.columns else promise for promise in release.promises)
     with pytest.raises(PromiseError) as caught:
-        save_checked(release.original, release.table, replace(release.asked(), also=steps), *how)
+        save_checked(release.original, release.table, replace(release.guarantees, promises=raised), *how)
     assert [finding.check for finding in caught.value.findings.blocking] == ["joint-k of step 2"]

@@ -77,7 +77,7 @@ def test_other_methods_and_tables_for_people(people: Path, method: str) -> None:
 
 
 def test_what_cannot_be_used_is_an_error(people: Path, tmp_path: Path) -> None:
-    assert "k is missing" in run("generalize", people, "--quasi", "age", code=2).output
+    assert "'k' is missing" in run("generalize", people, "--quasi", "age", code=2).output
     assert "COLUMN=VALUE" in run("generalize", people, "-k", 2, "--quasi", "age", "--cuts", "3", code=2).output
     both = run("generalize", people, "--apply", "m.json", "--suppress", 0.1, code=2)
     assert "cannot be used with --apply" in both.output

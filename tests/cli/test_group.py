@@ -11,14 +11,15 @@ from click.testing import CliRunner
 
 from command_line import attempt
 from shoal.cli.assess import command as assess
-from shoal.cli.group import command as group
+from shoal.cli.protect import command_of
 from shoal.errors import PromiseError, ShoalError
-from shoal.protections.grouping.protect import group_attributes
+from shoal.protections.grouping import GROUP, group_attributes
 
 KEYS = {
     "fitness", "information_loss", "interval_disclosure", "distance_linkage", "groups", "joint_k", "evaluations",
     "generations", "cpu_seconds",
 }  # fmt: skip
+group = command_of(GROUP)
 
 
 @pytest.fixture

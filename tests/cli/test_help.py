@@ -1,16 +1,22 @@
-"""The command line starts fast because it imports nothing heavy, and it tells what it has."""
+"""The command line starts fast because it imports nothing heavy, and its help is complete."""
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 
+import click
 import pytest
 from click.testing import CliRunner
 
-from shoal.cli import COMMANDS, main
+from shoal.cli import EXAMPLES as FIRST_EXAMPLES
+from shoal.cli import commands, main
+from shoal.cli.help import EXAMPLES as OTHERS
+from shoal.protections import register
 
-HEAVY = ("numba", "polars", "numpy", "scipy", "plotly", "rich", "narwhals", "pydantic")
+EXAMPLES = {**OTHERS, **{p.name: p.example for p in register().values() if not p.part_of}}
+HEAVY = ("numba", "polars", "numpy", "scipy", "jinja2", "rich", "narwhals", "pydantic")
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -24,14 +30,43 @@ def test_help_imports_nothing_heavy() -> None:
     assert shown.strip().splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", commands())
 def test_every_listed_command_has_help(name: str) -> None:
     result = CliRunner().invoke(main, [name, "--help"])
     assert result.exit_code == 0
     assert "Usage:" in result.output
 
 
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_help_ends_with_an_example(name: str) -> None:
+    shown = CliRunner().invoke(main, [*name.split(), "--help"]).output
+    assert shown.endswith(f"Example:\n  {EXAMPLES[name]}\n")
+    assert EXAMPLES[name].startswith(f"shoal {name}")
+
+
+def test_every_command_has_an_example() -> None:
+    assert set(commands()) == {name.split()[0] for name in EXAMPLES}
+
+
+@pytest.mark.parametrize("example", [*EXAMPLES.values(), *FIRST_EXAMPLES])
+def test_an_example_has_only_options_that_exist(example: str) -> None:
+    command, words = main, shlex.split(example)[1:]
+    context = click.Context(main, info_name="shoal")
+    while isinstance(command, click.Group):
+        command = command.get_command(context, words.pop(0))
+        assert command is not None
+        context = click.Context(command, parent=context)
+    command.make_context("example", words)  # raises for an unknown option, a missing argument or a wrong value
+
+
+def test_the_help_of_check_has_its_options_under_headings() -> None:
+    shown = CliRunner().invoke(main, ["check", "--help"]).output
+    headings = ["Column roles:", "Guarantees:", "Text files:", "Output:", "Release check:", "Example:"]
+    assert [line for line in shown.splitlines() if line in headings] == headings
+    assert "--distance [equal|ordered]" in shown and "--missing [keep|drop]" in shown
+
+
 def test_unknown_command_is_answered_with_a_near_one() -> None:
     result = CliRunner().invoke(main, ["microagregate"])
     assert result.exit_code == 2
-    assert "did you mean 'microaggregate'" in result.output
+    assert "Did you mean 'microaggregate'" in result.output

@@ -150,12 +150,12 @@ def test_no_two_paths_of_a_call_are_one_file(name: str, desk: Path) -> None:
 def test_in_python_a_recipe_is_not_saved_over_what_it_reads(desk: Path) -> None:
     table = shoal.read("in.csv", roles="roles.toml")
     release = shoal.microaggregate(table, 3, method="mdav")
-    release.save("out.csv", keep_order=True, policy=None)
-    assert release.recipe is not None and release.recipe.output is not None
-    output = release.recipe.output.model_copy(update={"policy": str(desk / "my.toml")})
+    recipe = release.save("out.csv", keep_order=True, policy=None).recipe
+    assert recipe is not None and recipe.output is not None
+    output = recipe.output.model_copy(update={"policy": str(desk / "my.toml")})
     before = contents(desk)
     with pytest.raises(UsageError, match="same file"):
-        release.recipe.model_copy(update={"output": output}).save("my.toml")
+        recipe.model_copy(update={"output": output}).save("my.toml")
     with pytest.raises(UsageError, match="not a checkpoint"):
         shoal.microaggregate(table, 3, effort="quick", checkpoint="in.csv")
     assert contents(desk) == before
@@ -563,7 +563,7 @@ def test_sigterm_leaves_no_half_written_file(slow: str, desk: Path) -> None:
 BUSY = """
 import numba
 from shoal.cli import _clean_up
-from shoal.engine.stopping import ending_on_sigterm
+from shoal.cli.sigterm import ending_on_sigterm
 
 @numba.njit("int64(int64)", nogil=True)
 def spin(n):

@@ -145,7 +145,7 @@ def test_the_recipe_of_a_frame_says_that_it_has_no_file(people: Path, tmp_path: 
     assert release.recipe is not None and release.recipe.input.file is None and release.checksum is None
     assert release.recipe.steps[0].arguments["quasi"] == ["age", "income"]
     release.recipe.save(tmp_path / "frame.toml")
-    with pytest.raises(InputError, match="made for a frame in memory"):
+    with pytest.raises(InputError, match="made for a data frame in memory"):
         shoal.run(tmp_path / "frame.toml")
 
 

@@ -33,36 +33,36 @@ def test_another_version_is_named(people: Path, tmp_path: Path) -> None:
     run("microaggregate", people, "-k", 4, *ROLES, "--method", "mdav", "--save-recipe", recipe)
     recipe.write_text(recipe.read_text().replace(f'shoal = "{shoal.__version__}"', 'shoal = "0.0.7"'))
     result = run("run", recipe)
-    assert f"written by shoal 0.0.7, and this is {shoal.__version__}" in result.stderr
+    assert f"written by shoal 0.0.7, and this is shoal {shoal.__version__}" in result.stderr
 
 
 def test_a_recipe_is_called_toml_and_checked_before_the_work(people: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.csv"
     result = run("microaggregate", people, "-k", 4, "--quasi", "age,income", "-o", out, "--save-recipe", out, code=2)
-    assert "call it out.toml" in result.stderr and not out.exists()
+    assert "Use out.toml instead" in result.stderr and not out.exists()
     result = run("run", tmp_path / "none.toml", code=2)
-    assert "cannot be read" in result.stderr
+    assert "Cannot read the recipe" in result.stderr
 
 
 WRONG = {
-    'seed = 1\n\n[[steps]]\ndo = "microagregate"\nk = 3': (4, "did you mean 'microaggregate'?"),
+    'seed = 1\n\n[[steps]]\ndo = "microagregate"\nk = 3': (4, "Did you mean 'microaggregate'?"),
     '[[steps]]\ndo = "microaggregate"\n': (1, "'k' is missing"),
     '[[steps]]\nk = 3\n': (1, "'do' is missing"),
-    '[[steps]]\ndo = "microaggregate"\n# three\nk = "3"': (4, "k = '3' does not fit"),
-    '[[steps]]\ndo = "microaggregate"\nk = true': (3, "k = True does not fit"),
-    '[[steps]]\ndo = "microaggregate"\nk = 3\nmetod = "mdav"': (4, "did you mean 'method'?"),
-    '[[steps]]\ndo = "microaggregate"\nk = 3\nmethod = "mdav"\neffort = "quick"': (5, "with method 'mdav' there is no"),
-    '[[steps]]\ndo = "microaggregate"\nk = 3\nmethod = "mdv"': (4, "did you mean 'mdav'?"),
-    '[[steps]]\ndo = "microaggregate"\nk = 3\n[[steps]]\ndo = "mask"\nk = 3': (6, "in the step mask there is no"),
-    '[[steps]]\ndo = "microaggregate"\nk = 3\nseed = 4': (4, "'seed' belongs in the top of the recipe"),
-    '[[steps]]\ndo = "microaggregate"\nk = 3\nthreads = 4': (4, "the command line (--threads)"),
+    '[[steps]]\ndo = "microaggregate"\n# three\nk = "3"': (4, "k = '3' is not valid"),
+    '[[steps]]\ndo = "microaggregate"\nk = true': (3, "k = True is not valid"),
+    '[[steps]]\ndo = "microaggregate"\nk = 3\nmetod = "mdav"': (4, "Did you mean 'method'?"),
+    '[[steps]]\ndo = "microaggregate"\nk = 3\nmethod = "mdav"\neffort = "quick"': (5, "mdav does not use effort"),
+    '[[steps]]\ndo = "microaggregate"\nk = 3\nmethod = "mdv"': (4, "Did you mean 'mdav'?"),
+    '[[steps]]\ndo = "microaggregate"\nk = 3\n[[steps]]\ndo = "mask"\nk = 3': (6, "mask: Unknown argument 'k'"),
+    '[[steps]]\ndo = "microaggregate"\nk = 3\nseed = 4': (4, "'seed': it belongs in the top of the recipe"),
+    '[[steps]]\ndo = "microaggregate"\nk = 3\nthreads = 4': (4, "on the command line (--threads)"),
     'quasi = ["a"]\n[[steps]]\ndo = "microaggregate"\nk = 3': (1, "may belong in [input]"),
     '[input]\nfile = "a.csv"\nquasi = [\n  "a",\n  3,\n]\n[[steps]]\ndo = "group"\nk = 3': (3, "input.quasi.1 = 3"),
-    '[input]\nsha256 = "abc"\n[[steps]]\ndo = "group"\nk = 3': (2, "input.sha256 = 'abc' does not fit"),
-    'seed = 1\n[[steps]]\ndo = "group"\nk = ': (4, "is no TOML"),
+    '[input]\nsha256 = "abc"\n[[steps]]\ndo = "group"\nk = 3': (2, "input.sha256 = 'abc' is not valid"),
+    'seed = 1\n[[steps]]\ndo = "group"\nk = ': (4, "is not valid TOML"),
     "[[steps]]\ndo = 'generalize'\nk = 3\ngranularity = {age = 5}\ncuts = {age = [1, 'x']}": (5, "cuts = {"),
-    'seed = 1\nseed = 2': (2, "is no TOML"),
-    'secret = "abc"\n[[steps]]\ndo = "group"\nk = 3': (1, "secret = 'abc' does not fit"),
+    'seed = 1\nseed = 2': (2, "is not valid TOML"),
+    'secret = "abc"\n[[steps]]\ndo = "group"\nk = 3': (1, "secret = 'abc' is not valid"),
     '[[steps]]\ndo = "group"\nk = 3\nsecret = "abc"': (4, "'secret'"),
 }  # fmt: skip
 
@@ -86,12 +86,12 @@ def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
 
 UNFIT = {
     'file = "none.csv"': (2, "none.csv"),
-    'file = "people.csv"\nidentifiers = ["name"]\nquasi = ["agee"]': (4, "did you mean 'age'?"),
+    'file = "people.csv"\nidentifiers = ["name"]\nquasi = ["agee"]': (4, "Did you mean 'age'?"),
     'file = "people.csv"\nidentifiers = ["name"]\nquasi = ["age", "name"]': (3, "'name'"),
     'file = "people.csv"\n\nweight = "wealth"': (4, "'wealth'"),
     'file = "people.csv"\nencoding = "latin-77"': (3, "latin-77"),
     f'file = "people.csv"\nsha256 = "{"0" * 64}"': (3, "has changed since the recipe was written"),
-    'quasi = ["age"]': (1, "the recipe names no input file"),
+    'quasi = ["age"]': (1, "The recipe names no input file"),
 }
 
 
@@ -123,9 +123,9 @@ def test_what_is_wrong_with_the_output_names_its_line(people: Path) -> None:
     for output, line, words in (
         ('file = "nowhere/out.csv"', 8, "nowhere"),
         ('file = "people.csv"', 8, "input"),
-        ('file = "out.csv"\npolicy = "publik"', 9, "did you mean 'public'?"),
-        ('file = "out.csv"\nprevious = "old.csv"', 9, "is no file"),
-        ('file = "out.csv"\nshufle = true', 9, "did you mean 'shuffle'?"),
+        ('file = "out.csv"\npolicy = "publik"', 9, "Did you mean 'public'?"),
+        ('file = "out.csv"\nprevious = "old.csv"', 9, "does not exist"),
+        ('file = "out.csv"\nshufle = true', 9, "Did you mean 'shuffle'?"),
     ):
         recipe.write_text(start + output)
         told = run("run", recipe, code=2).stderr

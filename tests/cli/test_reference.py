@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from shoal.cli import COMMANDS, main
+from shoal.cli import commands, main
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -21,7 +21,7 @@ def test_the_command_reference_is_up_to_date() -> None:
 def test_every_command_and_option_is_told() -> None:
     page = (DOCS / "commands.md").read_text(encoding="utf-8")
     context = click.Context(main, info_name="shoal")
-    for name in COMMANDS:
+    for name in commands():
         command = main.get_command(context, name)
         assert command is not None
         for title, one in every(command, f"shoal {name}"):

@@ -53,7 +53,7 @@ def test_sensitivity_takes_ranges_of_values(tmp_path: Path) -> None:
 
 def test_reproduce_refuses_an_unknown_name() -> None:
     result = CliRunner().invoke(main, ["reproduce", "ga-smal"])
-    assert result.exit_code == 2 and "did you mean 'ga-small'" in result.stderr
+    assert result.exit_code == 2 and "Did you mean 'ga-small'" in result.stderr
 
 
 def test_representatives_are_those_printed(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_microaggregate_by_the_genetic_methods(method: str, tmp_path: Path) -> N
     assert shown["smallest_group"] >= 3 and shown["largest_group"] <= 5 and shown["evaluations"] > 0
     assert pl.read_csv(target).unique().height == shown["groups"]
     refused = CliRunner().invoke(main, [*arguments, "--gamma", "1"])
-    assert refused.exit_code == 2 and "has no option 'gamma'" in refused.stderr
+    assert refused.exit_code == 2 and "does not use gamma" in refused.stderr
 
 
 def test_genetic_refuses_weights(tmp_path: Path) -> None:

@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import re
+import runpy
 from dataclasses import fields
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from shoal.cli import COMMANDS
+import shoal
+from shoal.cli import commands
 from shoal.gate.check import check
 from shoal.gate.policy import JUDGED, Thresholds, policy_named
 from shoal.gate.policy import names as policies
-from shoal.protections.microaggregation.register import METHODS
+from shoal.protections.microaggregation import MICROAGGREGATE
 from shoal.sources.roles_file import TABLES, TOP
-from shoal.studies.reproduce import ENTRIES
+from shoal.studies.reproduce import ENTRIES, reproduce
+from shoal.studies.reproduce.pages import write_index, write_page
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-# start, of genetic: how the hybrid hands in the heuristic's groups. order, of path: the earlier name of path_order.
-INTERNAL = {"start", "order"}
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", MICROAGGREGATE.method_names)
 def test_a_method_has_a_page_with_its_options_and_an_example(name: str) -> None:
     page = (DOCS / "methods" / f"{name}.md").read_text(encoding="utf-8")
-    for option in set(METHODS[name].options) - INTERNAL:
-        assert f"--{option.replace('_', '-')}" in page, option
+    for parameter in MICROAGGREGATE.parameters.values():
+        if name in parameter.option.of and parameter.option.on_command_line:
+            assert parameter.flag in page, parameter.name
     assert "When to use" in page or "take |" in page
     assert "```console" in page
     assert f"({name}.md)" in (DOCS / "methods" / "index.md").read_text(encoding="utf-8")
@@ -43,12 +45,12 @@ def test_every_page_is_in_the_navigation() -> None:
 
 def test_the_readme_names_every_command() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for name in COMMANDS:
+    for name in commands():
         assert f"shoal {name}" in readme, name
 
 
 def test_the_page_on_the_release_check_names_every_check() -> None:
-    page = (DOCS / "release-gate.md").read_text(encoding="utf-8")
+    page = (DOCS / "reference" / "checks.md").read_text(encoding="utf-8")
     frame = pl.DataFrame({"age": [23, 23, 60, 60], "sex": ["f", "f", "m", "m"], "w": [1.5, 1.5, 2.5, 2.5]})
     found = check(frame, frame, quasi=["age", "sex"], weight="w", k=2, column_groups=[["age"], ["sex"]])
     for name in {finding.check for finding in found} | set(JUDGED) | {"written", "swapped"}:
@@ -57,8 +59,26 @@ def test_the_page_on_the_release_check_names_every_check() -> None:
         assert f"`{field.name}`" in page, field.name
     for name in policies():
         assert f"`{name}`" in page, name
+    page = (DOCS / "reference" / "roles-file.md").read_text(encoding="utf-8")
     for key in (*TABLES, *TOP, "order", "derived"):
         assert f"`{key}`" in page or f"`[{key}]`" in page, key
+
+
+def test_the_page_on_the_python_api_has_every_public_name() -> None:
+    page = (DOCS / "reference" / "api.md").read_text(encoding="utf-8")
+    names = re.findall(r"^::: (\S+)$", page, re.MULTILINE)
+    assert {f"shoal.{name}" for name in shoal.__all__} <= set(names)
+    hook = runpy.run_path(str(DOCS / "make_api.py"))
+    filled = hook["on_page_markdown"](page)
+    assert ":::" not in filled
+    for name in names:
+        assert f"### `{name.removeprefix('shoal.')}`" in filled
+    changelog = hook["on_page_markdown"]("# Changelog\n\n::: CHANGELOG.md\n")
+    assert "## [0.1.0]" in changelog and "](../howto/upgrade-to-roles.md)" in changelog
+    assert hook["section"]("shoal.run").startswith("### `run`\n\n```python\nshoal.run(\n    recipe: ")
+    assert hook["described"]("What.\n\nArgs:\n    a: One\n        more.\n    b: Two.") == (
+        "What.\n\n*Args*\n\n- `a`: One more.\n- `b`: Two."
+    )
 
 
 def test_the_references_have_every_source_of_a_policy() -> None:
@@ -72,7 +92,7 @@ def test_the_references_have_every_source_of_a_policy() -> None:
 
 
 def test_the_page_on_the_intruder_names_every_role() -> None:
-    page = (DOCS / "intruder.md").read_text(encoding="utf-8")
+    page = (DOCS / "explain" / "intruder.md").read_text(encoding="utf-8")
     for option in ("identifiers", "quasi", "confidential", "weight", "unit", "derived", "drop", "as-is"):
         assert f"`--{option}" in page, option
     for name in ("protected", "known", "released"):
@@ -80,13 +100,62 @@ def test_the_page_on_the_intruder_names_every_role() -> None:
 
 
 def test_every_check_has_tests_that_guard_it() -> None:
-    page = (DOCS / "release-gate.md").read_text(encoding="utf-8").split("## Tests that guard each check")[1]
+    page = (DOCS / "reference" / "checks.md").read_text(encoding="utf-8").split("## Tests that guard each check")[1]
     rows = re.findall(r"^\| `([\w-]+)` \| (.+) \|$", page, re.MULTILINE)
     named = {check_name: re.findall(r"`tests/([\w/.]+)::(\w+)`", tests) for check_name, tests in rows}
     frame = pl.DataFrame({"x": [1.0, 1.0, 2.0, 2.0], "y": [1.0, 1.0, 2.0, 2.0]})
-    found = check(frame, frame, quasi=["x", "y"], column_groups=[["x"], ["y"]], swapped=["x"], k=2)
+    found = check(frame, frame, quasi=["x", "y"], column_groups=[["x"], ["y"]], swapped=["x"], vital=("y", [1.0]), k=2)
     assert {finding.check for finding in found} | {"written"} == set(named)
     for check_name, tests in named.items():
         assert tests, check_name
         for file, name in tests:
             assert f"def {name}(" in (DOCS.parent / "tests" / file).read_text(encoding="utf-8"), f"{file}::{name}"
+
+
+def test_the_published_pages_are_what_the_generator_writes(tmp_path: Path) -> None:
+    index = write_index(tmp_path, "shoal reproduce all --quick").read_text(encoding="utf-8")
+    assert index == (DOCS / "published" / "index.md").read_text(encoding="utf-8")
+    result = reproduce("representatives", quick=True)
+    made = write_page(tmp_path, "representatives", result, "shoal reproduce representatives --quick", 0)
+    page = (DOCS / "published" / "representatives.md").read_text(encoding="utf-8")
+    assert made.read_text(encoding="utf-8").splitlines()[:-1] == page.splitlines()[:-1]  # the last line has the version
+
+
+def test_old_addresses_lead_to_pages() -> None:
+    redirects = re.findall(
+        r"^        ([\w-]+\.md): (\S+)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert len(redirects) >= 15
+    for old, new in redirects:
+        assert not (DOCS / old).exists(), old
+        assert (DOCS / new).exists(), new
+
+
+def pages() -> list[Path]:
+    return [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_to_a_page_and_a_heading(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        name, _, anchor = link.partition("#")
+        if "://" in link:
+            continue
+        target = (page.parent / name).resolve() if name else page
+        assert target.exists(), link
+        if anchor:
+            assert anchor in anchors(target.read_text(encoding="utf-8")), link
+
+
+def anchors(text: str) -> set[str]:
+    """The addresses of a page's headings, as MkDocs makes them."""
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in headings}
+
+
+def test_every_page_that_the_code_names_exists() -> None:
+    for folder in ("src", "tests", "benchmarks"):
+        for file in sorted((ROOT / folder).rglob("*.py")):
+            for name in re.findall(r"docs/[\w/-]+\.md", file.read_text(encoding="utf-8")):
+                assert (ROOT / name).exists(), f"{file.relative_to(ROOT)} names {name}"

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import shoal
 from planted import AS_IS, ORIGINAL, PARTS, QUASI, RELEASE, K, cell, found, protected
 from shoal.errors import UsageError
-from shoal.gate.asked import Asked, Diversity, read_diversity
 from shoal.gate.cells import classes, differing
 from shoal.gate.diversity import diversity, farthest
+from shoal.gate.promises import Diversity, read_diversity
 from shoal.measures.diversity import diversity_of, t_closeness
 
 
@@ -147,7 +147,7 @@ def test_classes_l_and_t_agree_with_the_measures(both: Any, distance: str, kind:
         codes = np.unique(after[name].to_numpy(), return_inverse=True)[1]
         assert farthest(alike, after[name], distance) == pytest.approx(t_closeness(alike.labels, codes, distance))
         expected = diversity_of(alike.labels, codes, kind, 2.0).min()
-        assert diversity(alike, after[name], Diversity(2, kind, 2.0)) == pytest.approx(expected)
+        assert diversity(alike, after[name], kind, 2.0) == pytest.approx(expected)
 
 
 @given(tables(), st.sampled_from([("a", "b"), ("a", "b", "c"), ("a", "b", "c", "d")]))
@@ -234,6 +234,7 @@ def test_l_is_read_or_refused() -> None:
         with pytest.raises(UsageError):
             read_diversity(wrong)
     with pytest.raises(UsageError, match="not protected"):
-        Asked(quasi=("a",), column_groups=(("b",),))
-    with pytest.raises(UsageError, match="confidential"):
-        Asked(quasi=("a",), t=0.5)
+        shoal.check(ORIGINAL, RELEASE, **(PARTS | {"column_groups": [["visits"]]}))
+    for wanted in ({"t": 0.5}, {"l": 2}):
+        with pytest.raises(UsageError, match="confidential"):
+            shoal.check(ORIGINAL, RELEASE, **(PARTS | wanted | {"confidential": ()}))

@@ -14,8 +14,9 @@ import pytest
 import shoal
 from planted import AS_IS, ORIGINAL, PARTS, QUASI, RELEASE, ROLES, K, cell, found, people, protected, write
 from shoal.errors import PromiseError, ShoalError, ShoalWarning, UsageError
-from shoal.gate.asked import Asked
+from shoal.gate.guarantees import Guarantees
 from shoal.gate.policy import FOLDER, JUDGED, names, policy_named
+from shoal.gate.promises import KAnonymity
 from shoal.gate.row_order import shuffled_order
 from shoal.gate.saving import Saving, save_checked
 
@@ -63,7 +64,9 @@ def test_the_order_depends_on_seed_and_original_alone() -> None:
 
 def save(table: pl.DataFrame, target: Path, key: int | str = 0, **saving: Any) -> Any:
     original = shoal.read(ORIGINAL, **PARTS)
-    return save_checked(original, table, Asked(original.roles, QUASI, K), target, Saving(**saving), key)
+    return save_checked(
+        original, table, Guarantees(original.roles, QUASI, (KAnonymity(QUASI, K),)), target, Saving(**saving), key
+    )
 
 
 @pytest.mark.parametrize(
@@ -110,14 +113,14 @@ def test_saving_under_a_policy(tmp_path: Path, ending: str) -> None:
 
 def test_a_column_without_a_role_is_refused_without_a_policy(tmp_path: Path, ending: str) -> None:
     original = shoal.read(ORIGINAL, **(PARTS | {"as_is": "visits"}))
-    target, asked = tmp_path / f"out.{ending}", Asked(original.roles, QUASI, K)
+    target, guarantees = tmp_path / f"out.{ending}", Guarantees(original.roles, QUASI, (KAnonymity(QUASI, K),))
     with pytest.raises(PromiseError, match="1 column has no role and would be released unchanged: town") as refused:
-        save_checked(original, RELEASE, asked, target, Saving(), 0)
+        save_checked(original, RELEASE, guarantees, target, Saving(), 0)
     least = refused.value.findings.figures.known.k
     assert not list(tmp_path.iterdir()) and least < K
     with pytest.raises(PromiseError, match=f"k is {least}, not {least + 1}"):
-        save_checked(original, RELEASE, asked, target, Saving(accept_k=least + 1), 0)
-    assert save_checked(original, RELEASE, asked, target, Saving(accept_k=least), 0).passed and target.exists()
+        save_checked(original, RELEASE, guarantees, target, Saving(accept_k=least + 1), 0)
+    assert save_checked(original, RELEASE, guarantees, target, Saving(accept_k=least), 0).passed and target.exists()
 
 
 @pytest.mark.parametrize("shuffle", [False, True])
@@ -180,7 +183,7 @@ def test_a_typed_seed_repeats_the_order_with_a_warning(tmp_path: Path, decimals:
     for name in ("one", "two"):
         release = shoal.microaggregate(decimals, k=5, method="mdav", seed=9)
         assert release.secret is None
-        with pytest.warns(ShoalWarning, match="drawn from a seed"):
+        with pytest.warns(ShoalWarning, match="depend on a seed"):
             release.save(tmp_path / f"{name}.csv", shuffle=True)
     assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
     assert shoal.check(decimals, tmp_path / "one.csv", k=5, seed=9).passed
@@ -227,18 +230,18 @@ def test_a_policy_of_ones_own(tmp_path: Path) -> None:
     assert found(RELEASE, policy=path)["dominance"].status == "block"
     for text, match in (
         ("title = 1", "needs a title"),
-        ('title = "a"\njustification = "b"\nblok = []', "did you mean 'blocks'"),
-        ('title = "a"\njustification = "b"\nblocks = ["dominanc"]', "did you mean 'dominance'"),
+        ('title = "a"\njustification = "b"\nblok = []', "Did you mean 'blocks'"),
+        ('title = "a"\njustification = "b"\nblocks = ["dominanc"]', "Did you mean 'dominance'"),
         ('title = "a"\njustification = "b"\n[thresholds]\nk = "two"', "must be a number"),
         ('title = "a"\njustification = "b"\norder = "up"', "kept or shuffled"),
         ("title =", "not TOML"),
         (own, "the threshold k of the policy .* has no source"),
         (own + '[sources]\nk = " "', "has no source"),
-        (own + '[sources]\nk = "a"\nkk = "b"', "no threshold with a source 'kk'"),
+        (own + '[sources]\nk = "a"\nkk = "b"', "Unknown threshold with a source 'kk'"),
         ('title = "a"\njustification = "b"\nexplicit = 1', "explicit must be true or false"),
     ):
         path.write_text(text)
         with pytest.raises(ShoalError, match=match):
             policy_named(path)
-    with pytest.raises(UsageError, match="did you mean 'public'"):
+    with pytest.raises(UsageError, match="Did you mean 'public'"):
         policy_named("publik")

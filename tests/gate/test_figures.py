@@ -62,12 +62,15 @@ def test_figures_are_those_of_the_reference(case: dict[str, Any], dimensions: in
     if case["units"] is not None:
         before = before.with_columns(pl.Series("pid", case["units"]))
         roles["unit"] = "pid"
-    former = module.TREE_DIMENSIONS
-    module.TREE_DIMENSIONS = dimensions  # both ways to look for people: by a tree, and by comparing all
+    former = module.TREE_DIMENSIONS, module.FEW_PAIRS
+    module.TREE_DIMENSIONS, module.FEW_PAIRS = (
+        dimensions,
+        0,
+    )  # both ways to look for people: by a tree, and by comparing all
     try:
         found = shoal.check(before, after, k=2, keep_order=True, **roles).figures
     finally:
-        module.TREE_DIMENSIONS = former
+        module.TREE_DIMENSIONS, module.FEW_PAIRS = former
     kinds = kinds_of(case)
     protected = {name: kind for name, kind in kinds.items() if name != "raw"}
     for figure, chosen in ((found.protected, protected), (found.known, kinds)):

@@ -46,7 +46,7 @@ def test_an_honest_release_is_written(name: str, draw: int, tmp_path: Path) -> N
     made = honest(name, draw)
     release = release_of(made, made.roles)
     path = release.save(tmp_path / f"out.{made.ending}", **made.saving)
-    found = release.findings
+    found = path.findings
     assert found.passed and found.figures is not None
     assert found.figures.known.k >= made.protect["k"] and found.figures.known.uniques == 0
     assert smallest_class(path, made) >= made.protect["k"]

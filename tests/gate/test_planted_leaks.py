@@ -414,29 +414,30 @@ def test_weights_that_single_out_records(kind: str, tmp_path: Path) -> None:
     release = protected(original, weight="weight")
     found = shoal.check(original, release.frame, k=K, **ROLES, weight="weight")
     assert found["weight"].status == "warn" and found["weight"].figure > 0 and "--round-weight" in found["weight"].todo
-    exact = saved(release, tmp_path)["weight"]
-    assert (exact == original["weight"]).all() and release.findings["weight"].status == "warn"
-    steps = saved(release, tmp_path, round_weight=True)["weight"]
+    exact = release.save(tmp_path / "out.csv")
+    assert (pl.read_csv(exact)["weight"] == original["weight"]).all() and exact.findings["weight"].status == "warn"
+    coarser = release.save(tmp_path / "out.csv", round_weight=True)
+    steps = pl.read_csv(coarser)["weight"]
     assert steps.value_counts()["count"].min() >= K  # type: ignore[operator]
     assert steps.sum() == pytest.approx(float(weight.sum()), rel=1e-9)
-    assert release.findings["weight"].status == "ok"
-    assert release.findings.figures.not_confidential.k >= K  # beside the weight, too
+    assert coarser.findings["weight"].status == "ok"
+    assert coarser.findings.figures.not_confidential.k >= K  # beside the weight, too
 
 
 def test_weights_of_few_strata_are_fine(tmp_path: Path) -> None:
     strata = np.random.default_rng(1).choice([12.5, 40.0, 75.0], N)
     release = protected(PEOPLE.with_columns(pl.Series("weight", strata)), weight="weight")
-    saved(release, tmp_path)
-    assert release.findings["weight"].status == "ok"
+    assert release.save(tmp_path / "out.csv").findings["weight"].status == "ok"
 
 
 def test_weights_of_households_are_shared_by_households(tmp_path: Path) -> None:
     weight = np.random.default_rng(3).gamma(4.0, 30.0, 5000).round(4)[PANEL["pid"].to_numpy()]
     original = PANEL.with_columns(pl.Series("weight", weight))
     release = protected(original, unit="pid", weight="weight")
-    steps = saved(release, tmp_path, round_weight=True).with_columns(PANEL["pid"])
+    coarser = release.save(tmp_path / "out.csv", round_weight=True)
+    steps = pl.read_csv(coarser).with_columns(PANEL["pid"])
     assert steps.group_by("weight").agg(pl.col("pid").n_unique())["pid"].min() >= K  # type: ignore[operator]
-    assert release.findings["weight"].status == "ok"
+    assert coarser.findings["weight"].status == "ok"
 
 
 # -- suppressed rows -------------------------------------------------------------------------------

@@ -303,7 +303,8 @@ def test_accepted_columns_and_the_three_strongest(survey: pl.DataFrame, release:
 
 
 def test_large_files_are_sampled(monkeypatch: pytest.MonkeyPatch, survey: pl.DataFrame, release: pl.DataFrame) -> None:
-    monkeypatch.setattr(undone, "SAMPLE", 500)
+    for module in (undone, undone.one_column):
+        monkeypatch.setattr(module, "SAMPLE", 500)
     added = {"log": np.log(income(survey) + 1), "noise": RNG.normal(size=survey.height)}
     columns = [pl.Series(name, values) for name, values in added.items()]
     runs = [

@@ -71,7 +71,19 @@ class Case:
             table = shoal.read(_given_as(given, frame, Path(place)), **self.roles)
             release = getattr(shoal, self.function)(table, **self.arguments, **how)
             made = release.table if ending is None else read_back(release.save(Path(place) / f"release{ending}"))
-            return answer_of(made, self.protected, {name: release.facts[name] for name in self.facts})
+            return answer_of(made, self.protected, {name: _named_as_hashed(release.facts[name]) for name in self.facts})
+
+
+def _named_as_hashed(fact: Any) -> Any:
+    """A fact with the names that it had when it was hashed: the linkage of a choice is that over all columns."""
+    if not (
+        isinstance(fact, list) and fact and isinstance(fact[0], dict) and "distance_linkage_all_columns" in fact[0]
+    ):
+        return fact
+    return [
+        {name.removesuffix("_all_columns"): value for name, value in choice.items() if name != "distance_linkage"}
+        for choice in fact
+    ]
 
 
 def _given_as(kind: str, frame: pl.DataFrame, folder: Path) -> Any:
@@ -108,7 +120,7 @@ def _microaggregate(
 
 def _group(name: str, data: Made | Slice, k: int, *, facts: Sequence[str] = (), **arguments: Any) -> Case:
     quasi = data.columns if isinstance(data, Slice) else NUMBERS[: data.arguments[1]]
-    known = ("groups", "information_loss", "interval_disclosure", "distance_linkage", "joint_k", *facts)
+    known = ("groups", "information_loss", "interval_disclosure", "distance_linkage_all_columns", "joint_k", *facts)
     given = {"k": k, "seed": 0, **arguments}
     return Case(f"group {name}", "group_attributes", data, quasi, known, {"quasi": quasi}, given, THREADS)
 

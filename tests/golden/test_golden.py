@@ -11,10 +11,10 @@ import pytest
 
 from golden.cases import CASES, Case
 from golden.make_hashes import HASHES, made_with
-from shoal.protections.generalization import protect as generalize
-from shoal.protections.grouping import protect as grouping
-from shoal.protections.microaggregation.register import METHODS
-from shoal.protections.regions import protect as mask
+from shoal.protections.generalization import GENERALIZE
+from shoal.protections.grouping import GROUP
+from shoal.protections.microaggregation import MICROAGGREGATE
+from shoal.protections.regions import MASK
 
 GOLDEN: dict[str, Any] = json.loads(HASHES.read_text(encoding="utf-8"))
 RUNS = [(case, variant) for case in CASES for variant in case.variants]
@@ -43,10 +43,10 @@ def test_the_hashes_are_those_of_the_cases() -> None:
 def test_every_method_has_a_case() -> None:
     used = {(case.function, case.arguments.get("method", "default")) for case in CASES}
     for function, (default, *others) in {
-        "microaggregate": tuple(METHODS),
-        "group_attributes": ("default", *grouping.METHODS),
-        "generalize": generalize.METHODS,
-        "mask_group": mask.METHODS,
+        "microaggregate": MICROAGGREGATE.method_names,
+        "group_attributes": ("default", *GROUP.method_names),
+        "generalize": GENERALIZE.method_names,
+        "mask_group": MASK.method_names,
     }.items():
         assert {(function, method) for method in others} <= used
         assert (function, "default") in used, f"{default} is what {function} does without a method"

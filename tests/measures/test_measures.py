@@ -10,11 +10,14 @@ from hypothesis import strategies as st
 from odd_records import records
 from reference import linkage as slow
 from shoal.errors import UsageError
-from shoal.measures.full import measure_all
+from shoal.measures.assessment import assess_evidence
+from shoal.measures.columns import correlations
+from shoal.measures.evidence import evidence_of_numbers
 from shoal.measures.interval import FORMS, interval_disclosure
 from shoal.measures.linkage import as_linkage, distance_linkage, first_columns
 from shoal.measures.probabilistic import agreement_pairs, expectation_maximisation, probabilistic_linkage
-from shoal.measures.score import disclosure_risk, loss_parts, score
+from shoal.measures.relative_change import loss_parts
+from shoal.measures.score import disclosure_risk, score
 
 
 def blurred(values, k, seed):
@@ -148,22 +151,41 @@ def test_zeros_constant_and_collinear_columns_are_left_out_and_counted():
     assert parts.left_out["il1"] == 30 + 10 and parts.left_out["il4"] == 2
     assert parts.left_out["il5"] == 10 - 3
     for convention in ("sound", "thesis"):
-        found = measure_all(values, protected, convention)
-        assert 0 <= found.risk <= 100 and 0 <= found.score <= 100
+        found = assess_evidence(evidence_of_numbers(values, protected, convention=convention))
+        assert 0 <= found["disclosure_risk"] <= 100 and 0 <= found["score"] <= 100
 
 
 @given(records(columns=2), st.integers(0, 2**32))
 @settings(max_examples=30)
 def test_every_measure_of_odd_records_is_within_its_range(sample, seed):
     values, k = sample
-    found = measure_all(values, blurred(values, k, seed))
-    for percent in (found.parts.il, found.interval, found.distance.percent, found.probabilistic.percent, found.risk):
-        assert 0 <= percent <= 100 + 1e-9
-    assert found.information_loss >= 0
+    found = assess_evidence(evidence_of_numbers(values, blurred(values, k, seed)))
+    for figure in found.figures:
+        assert 0 <= figure.value < np.inf
+        assert figure.value <= 100 + 1e-9 or figure.range != "0 to 100 %"
 
 
 def test_a_clone_has_no_loss_and_the_highest_risk():
     values = np.random.default_rng(0).normal(size=(60, 3))
-    found = measure_all(values, values.copy())
-    assert found.information_loss == 0 and found.parts.il == 0
-    assert found.interval == 100 and found.distance.percent == 100
+    found = assess_evidence(evidence_of_numbers(values, values.copy()))
+    assert found["information_loss"] == 0 and found["il"] == 0
+    assert found["interval_disclosure"] == 100 and found["distance_linkage"] == 100
+
+
+@given(records(columns=3), st.integers(0, 2**32), st.booleans())
+@settings(max_examples=40)
+def test_one_function_computes_the_correlations_of_il5_and_of_hand_made_groups(sample, seed, weighted):
+    values, k = sample
+    protected = blurred(values, k, seed)
+    weights = np.random.default_rng(seed).uniform(0.5, 2.0, len(values)) if weighted else None
+    before, after = (correlations(v, weights)[np.triu_indices(3, 1)] for v in (values, protected))
+    usable = ~np.isnan(before)
+    expected = np.abs(before[usable] - np.nan_to_num(after[usable])).mean() if usable.any() else 0.0
+    assert loss_parts(values, protected, weights).il5 == pytest.approx(expected, abs=1e-12)
+
+
+def test_correlations_agree_with_numpy_far_from_the_origin():
+    values = np.random.default_rng(3).normal(size=(50, 4)) @ np.triu(np.ones((4, 4)))
+    expected = np.corrcoef(values, rowvar=False)
+    assert correlations(values + 1e6) == pytest.approx(expected, abs=1e-9)
+    assert correlations(values, np.full(50, 2.5)) == pytest.approx(expected, abs=1e-12)

@@ -1,4 +1,4 @@
-"""Adult: the published experiment's losses (docs/conventions.md), the bars of the search, and the peers' optimum."""
+"""Adult: losses of the published experiment (docs/explain/conventions.md), limits of the search, ARX's optimum."""
 
 from __future__ import annotations
 

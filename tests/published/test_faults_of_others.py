@@ -137,7 +137,7 @@ def test_nothing_fails_in_silence(survey: Path, tmp_path: Path) -> None:
     for arguments, code, cause in (
         (("microaggregate", survey, "-k", 999, *ROLES), 2, "999"),
         (("microaggregate", survey, "-k", 5, "--quasi", "age,id", "--as-is", "income,town,note,score"), 2, "'id'"),
-        (("microaggregate", survey, "-k", 5, "--quasi", "age,incme"), 2, "did you mean 'income'"),
+        (("microaggregate", survey, "-k", 5, "--quasi", "age,incme"), 2, "Did you mean 'income'"),
         (("microaggregate", survey, "-k", 5, *QUASI, "--method", "mdav"), 1, "4 columns have no role"),
         (("microaggregate", survey, "-k", 5, *QUASI, *named, *rest, "--policy", "public"), 1, "'public'"),
         (("generalize", survey, "-k", 5, "--quasi", "age", *named, "--confidential", "town", "-l", 9), 2, "lower l"),

@@ -9,7 +9,7 @@ from shoal.protections.grouping.grouping import together
 from shoal.studies.reproduce.gomm import cost_of, load, named_grouping, truncated
 from shoal.studies.reproduce.gomm_printed import BEST, HAND_MADE, KS
 
-# The printed partitions of the other rows of Water do not give the printed fitness (docs/conventions.md).
+# The printed partitions of the other rows of Water do not give the printed fitness (docs/explain/conventions.md).
 WATER_ROWS = {"all": 5, "univariate": 5, "uncorrelated10": 4, "correlated5": 4}
 
 

@@ -1,4 +1,4 @@
-"""MDAV's published information losses: standardised columns, Euclidean distance (docs/conventions.md)."""
+"""MDAV's published information losses: standardised columns, Euclidean distance (docs/explain/conventions.md)."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def test_all_writes_a_page_each_and_the_index(tmp_path: Path, monkeypatch: pytes
     assert done.exit_code == 0, done.output
     assert {path.stem for path in tmp_path.iterdir()} == {*ENTRIES, "index"}
     page = (tmp_path / "hybrid.md").read_text(encoding="utf-8")
-    assert "| a\\|b | ours |\n| --- | ---: |\n| x | 1.5 |" in page
+    assert "| a\\|b | Shoal |\n| --- | ---: |\n| x | 1.5 |" in page
     assert "As read." in page and "`shoal reproduce hybrid --quick`" in page
     index = (tmp_path / "index.md").read_text(encoding="utf-8")
     assert "[hybrid](hybrid.md)" in index and "not computed: a drawing" in index

@@ -6,7 +6,6 @@ Each of them is searched for in the text of the page.
 from __future__ import annotations
 
 import html
-import json
 import re
 import warnings
 from collections.abc import Callable
@@ -17,7 +16,6 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
-from plotly.offline import get_plotlyjs
 
 import shoal
 from shoal.cli import main
@@ -100,8 +98,8 @@ KINDS: dict[str, Callable[[Path], Any]] = {
 
 
 def own_text(page: Path) -> str:
-    """The page without plotly's code."""
-    return page.read_text(encoding="utf-8").replace(get_plotlyjs(), "")
+    """The page without its style sheet."""
+    return re.sub(r"<style>.*?</style>", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
 def row_of(text: str, *first: str) -> list[str]:
@@ -110,9 +108,26 @@ def row_of(text: str, *first: str) -> list[str]:
     return next(cells for cells in rows if cells[: len(first)] == list(first))
 
 
-def charts_of(text: str) -> list[dict[str, Any]]:
-    found = re.search(r"^const charts = (.*);$", text, re.MULTILINE)
-    return json.loads(found[1]) if found else []
+def bars_of(text: str) -> list[list[int]]:
+    """The counts before and after of every histogram, by its table; what is not drawn is 0."""
+    found = []
+    for figure_ in re.findall(r"<figure>.*?</figure>", text, re.DOTALL):
+        if '<th scope="col">range</th>' in figure_:
+            cells = [re.findall(r"<td>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", figure_)[1:]]
+            found += [
+                [0 if cell == "–" else int(cell.replace(",", "")) for cell in side] for side in zip(*cells, strict=True)
+            ]
+    return found
+
+
+def _count(cell: str) -> int:
+    return 0 if cell in ("–", "not drawn") else int(cell.replace(",", ""))
+
+
+def hover_counts(text: str) -> list[int]:
+    """Every count that the bars say when the mouse is over them."""
+    said = re.findall(r"<title>[^<]*: ([\d,]+|not drawn) before, ([\d,]+|not drawn) after</title>", text)
+    return [_count(count) for pair in said for count in pair]
 
 
 def leaks(text: str, file: Path) -> list[str]:
@@ -148,9 +163,9 @@ def test_holds_nothing_of_a_record(kind: str, planted: Path, tmp_path: Path) -> 
 def test_what_was_saved_with_a_secret_and_an_accepted_k_is_inside_only(planted: Path, tmp_path: Path) -> None:
     data = shoal.read(planted, quasi=["income", "spent", "height"], **ROLES)
     release = shoal.microaggregate(data, k=3, method="mdav")
-    release.save(tmp_path / "released.csv", shuffle=True, accept_k=1)
-    inside = own_text(release.report(tmp_path / "inside.html"))
-    outside = own_text(release.report(tmp_path / "outside.html", external=True))
+    saved = release.save(tmp_path / "released.csv", shuffle=True, accept_k=1)
+    inside = own_text(saved.report(tmp_path / "inside.html"))
+    outside = own_text(saved.report(tmp_path / "outside.html", external=True))
     assert release.secret in inside and "accepted k" in inside and inside.startswith("<!-- INTERNAL")
     assert release.secret not in outside and leaks(outside, planted) == []
     assert [words for words in RISK if words in inside] == list(RISK)
@@ -203,11 +218,28 @@ def test_a_hidden_loss_does_not_follow_from_the_others(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["microaggregation", "mixed", "grouping"])
 def test_draws_no_small_bars(kind: str, planted: Path, tmp_path: Path) -> None:
     text = own_text(KINDS[kind](planted).report(tmp_path / "outside.html", external=True))
-    bars = [
-        trace["y"] for chart in charts_of(text) for trace in chart["data"] if trace.get("name") in ("before", "after")
-    ]
+    bars = bars_of(text)
     assert len(bars) == 6
     assert all(count == 0 or count >= 10 for counts in bars for count in counts)
+    # What is drawn and what is said over it are the same counts, and nothing else is.
+    assert sorted(hover_counts(text)) == sorted(count for counts in bars for count in counts)
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_draws_no_mark_for_a_record(kind: str, planted: Path, tmp_path: Path) -> None:
+    """A histogram outlines bars, a table of colours has a cell per pair of columns: nothing has a mark per record."""
+    inside, outside = (own_text(KINDS[kind](planted).report(tmp_path / "p.html", external=e)) for e in (False, True))
+    drawn = re.findall(r"<svg role.*?</svg></div>", outside, re.DOTALL)
+    assert "<figure>" in inside
+    assert all(svg.count("<circle") <= 5 and svg.count("<title>") <= 40 for svg in drawn)
+    # Bars that were hidden have no height in the drawing either: an outline has only heights of counts that are told.
+    for svg, (before, after) in zip(
+        [svg for svg in drawn if "Histogram" in svg], zip(*[iter(bars_of(outside))] * 2, strict=True), strict=True
+    ):
+        paths = re.findall(r'<path class="(?:area|line c1)" d="([^"]*)"', svg)
+        for path, counts in zip(paths, (before, after), strict=True):
+            heights = {point.split()[1] for point in re.findall(r"[\d.]+ [\d.]+", path)}
+            assert len(heights) <= len(set(counts) | {0})
 
 
 def test_a_large_k_is_the_threshold(planted: Path, tmp_path: Path) -> None:
@@ -215,8 +247,9 @@ def test_a_large_k_is_the_threshold(planted: Path, tmp_path: Path) -> None:
     release = shoal.microaggregate(data, k=25, method="mdav")
     text = own_text(release.report(tmp_path / "outside.html", external=True))
     assert "Bars of fewer than 25 records" in text
-    bars = [t["y"] for c in charts_of(text) for t in c["data"] if t.get("name") in ("before", "after")]
+    bars = bars_of(text)
     assert bars and all(count == 0 or count >= 25 for counts in bars for count in counts)
+    assert all(count == 0 or count >= 25 for count in hover_counts(text))
 
 
 def test_two_files_after_the_fact(planted: Path, tmp_path: Path) -> None:

@@ -20,10 +20,10 @@ import shoal
 from command_line import run, sha256
 from shoal.cli import main
 from shoal.errors import ShoalWarning
-from shoal.protections.microaggregation.register import METHODS
+from shoal.protections import register
 from shoal.recipe import Input, Output
-from shoal.report.repeat import NO_OPTIONS, NOT_TYPED, TAKES_ORDER, command, option_of
-from shoal.running import FUNCTIONS, load_recipe, step_parameters
+from shoal.report.repeat import NOT_TYPED, command
+from shoal.running import load_recipe
 
 NUMBERS = ["age", "income", "hours, weekly"]
 # What is read with which roles, what is called, and how its release is saved.
@@ -117,9 +117,9 @@ def test_repeats(name: str, typed: int | None, people: Path, tmp_path: Path, mon
     target = tmp_path / "first.csv"
     warned = name == "mask" and typed is not None  # whoever knows the seed can undo the swaps
     with pytest.warns(ShoalWarning, match="seed") if warned else nullcontext():
-        release.save(target, **saving)
+        saved = release.save(target, **saving)
     first = target.read_bytes()
-    told = blocks(release.report(tmp_path / "page.html"))
+    told = blocks(saved.report(tmp_path / "page.html"))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "recipe.toml").write_text(told["Recipe (recipe.toml)"], encoding="utf-8")
     words = shlex.split(told["Command"])
@@ -146,8 +146,8 @@ def test_a_blocked_release_says_that_its_lines_write_nothing(people: Path, tmp_p
     assert "The release check blocks this release (known-k" in text and "write no file" in text
     fine = shoal.microaggregate(read(people, "microaggregate"), k=4, method="mdav")
     assert "write no file" not in fine.report(tmp_path / "page.html").read_text(encoding="utf-8")
-    release.save(tmp_path / "out.csv", accept_k=1, keep_order=True)
-    text = html.unescape(release.report(tmp_path / "page.html").read_text(encoding="utf-8"))
+    saved = release.save(tmp_path / "out.csv", accept_k=1, keep_order=True)
+    text = html.unescape(saved.report(tmp_path / "page.html").read_text(encoding="utf-8"))
     assert "write no file" not in text and "accepted k over everything known" in text
     assert "kept the original order although it discloses values" in text
     assert "--accept-k 1" in blocks(tmp_path / "page.html")["Command"]
@@ -162,9 +162,9 @@ def test_reasons_are_repeated_by_the_recipe_and_by_python(
         "people.csv", identifiers="name", quasi=NUMBERS, confidential="illness", as_is=reasons, drop="tax", unit=False
     )
     release = shoal.microaggregate(data, k=4, method="mdav")
-    release.save("out.csv")
+    saved = release.save("out.csv")
     first = Path("out.csv").read_bytes()
-    page = release.report(tmp_path / "page.html")
+    page = saved.report(tmp_path / "page.html")
     assert all(
         f"<b>as-is</b><small>{reason}.</small>" in page.read_text(encoding="utf-8") for reason in reasons.values()
     )
@@ -192,9 +192,9 @@ def test_a_release_of_several_steps(people: Path, tmp_path: Path) -> None:
     for words in ("Step 1, generalize", "Step 2, microaggregate", "Categories", "k of a column group (2)"):
         assert words in inside
     assert "shoal run recipe.toml" in inside
-    release.save(tmp_path / "out.csv", accept_k=1)
-    assert "accepted k over everything known" in release.report(tmp_path / "page.html").read_text(encoding="utf-8")
-    outside = release.report(tmp_path / "page.html", external=True).read_text(encoding="utf-8")
+    saved = release.save(tmp_path / "out.csv", accept_k=1)
+    assert "accepted k over everything known" in saved.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    outside = saved.report(tmp_path / "page.html", external=True).read_text(encoding="utf-8")
     assert "people.csv" not in outside and "accepted" not in outside
     assert "<h3>Categories</h3>" in outside and "guard" not in outside  # how many, and none of them by name
 
@@ -206,7 +206,7 @@ READING = [
 MANY = {
     "microaggregate": [
         "--quasi", 'age,income,"hours, weekly",grade,town', "--confidential", "illness", "-k", "4", "--method", "vmdav",
-        "--gamma", "0.3", "--aggregate", "median", "--round", "--scaling", "minmax", "--missing", "median", "--refine",
+        "--gamma", "0.3", "--round", "--scaling", "minmax", "--missing", "median", "--refine",
         "--previous", "earlier.csv", "--order", 'grade="low, or none",middle,high', "--importance", "age=2,town=0.5",
         "--as-is", "wave,job", "--nominal", "wave", "--numeric", "age", "--no-unit", "--accept-derived", "job",
         "--weight", "w", "--round-weight",
@@ -278,27 +278,20 @@ def test_a_command_of_many_options_its_recipe_and_its_python(
     assert sha256(target) == made
 
 
-def test_every_argument_of_a_step_is_an_option_of_its_command_or_left_to_the_recipe() -> None:
-    methods = {"microaggregate": METHODS, "mask": ("flow", "memetic")}
-    for do in FUNCTIONS:
-        if do == "apply":
-            continue  # a part of `shoal generalize`, repeated by its recipe
-        options = {option for p in main.get_command(None, do).params for option in p.opts}  # type: ignore[arg-type]
-        for method in methods.get(do, (None,)):
-            for name in step_parameters(do, {} if method is None else {"method": method}):
-                assert option_of(name) in options or name in NO_OPTIONS.get(do, ()), f"{do} {name}"
-    assert {option_of(name) for name in Output.model_fields if name not in ("file", "sha256")} <= {
-        option
-        for p in main.get_command(None, "mask").params
-        for option in p.opts  # type: ignore[arg-type]
-    }
+def options_of(command: str) -> set[str]:
+    params = main.get_command(None, command).params  # type: ignore[arg-type]
+    return {option for p in params for option in (*p.opts, *p.secondary_opts)}
 
 
-def test_every_role_is_an_option_of_every_command_or_left_to_the_recipe() -> None:
-    for do in set(FUNCTIONS) - {"apply"}:
-        options = {option for p in main.get_command(None, do).params for option in (*p.opts, *p.secondary_opts)}  # type: ignore[arg-type]
-        for name in set(Input.model_fields) - {"file", "sha256", *NOT_TYPED}:
-            assert option_of(name) in options or (name == "order" and do not in TAKES_ORDER), f"{do} {name}"
+@pytest.mark.parametrize("name", [p.name for p in register().values() if not p.part_of])
+def test_every_argument_and_role_and_way_to_save_is_an_option(name: str) -> None:
+    protection, options = register()[name], options_of(name)
+    for parameter in protection.parameters.values():
+        if parameter.option.in_recipe and parameter.option.on_command_line:
+            assert parameter.flag in options, parameter.name
+    for role in {*Input.model_fields, *Output.model_fields} - {"file", "sha256", "order", *NOT_TYPED}:
+        assert f"--{role.replace('_', '-')}" in options, role
+    assert ("order" in protection.roles or "order" in protection.parameters) == ("--order" in options)
 
 
 def test_what_no_option_can_hold_is_left_to_the_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,10 +312,10 @@ def test_what_no_option_can_hold_is_left_to_the_recipe(tmp_path: Path, monkeypat
     follows = shoal.read("in.parquet", quasi=["town, part"], derived={"a=b": ["town, part"]})
     derived = shoal.microaggregate(follows, 3, method="mdav")
     for release, by_recipe in (
-        (weighed, True), (ordered, True), (spaced, True), (quoted, False), (ranked, False), (ranked_elsewhere, True),
+        (weighed, True), (ordered, False), (spaced, True), (quoted, False), (ranked, False), (ranked_elsewhere, True),
         (derived, True),
     ):  # fmt: skip
-        told = command(release.recipe)
+        told = command(release.recipe, release.protection)
         assert told.startswith("shoal run recipe.toml -o release.csv") is by_recipe, told
 
 

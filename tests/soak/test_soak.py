@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import odd_records
 import shoal
 from shoal.errors import ShoalError
-from shoal.protections.microaggregation.register import METHODS
+from shoal.protections.microaggregation import MICROAGGREGATE
 
 CASES = int(os.environ.get("SHOAL_SOAK") or 60)
 TEXTS = (
@@ -110,7 +110,7 @@ def native(frame: pl.DataFrame, kind: str, folder: str) -> Any:
 def protect(draw: Any, method: str, data: Any, k: int, seed: int) -> Any:
     """A release by one of the methods, with some of its options."""
     missing = draw(st.sampled_from(["error", "drop", "median"]))
-    if method in METHODS:
+    if method in MICROAGGREGATE.method_names:
         options = {
             "aggregate": draw(st.sampled_from(["mean", "median"])),
             "round": draw(st.booleans()),
@@ -149,7 +149,11 @@ def test_a_verified_file_or_a_clear_refusal(data: Any) -> None:
     draw = data.draw
     ending = draw(st.sampled_from(ENDINGS))
     frame, roles = draw(tables(ending in ("sav", "dta", "xpt")))
-    method = draw(st.sampled_from([*METHODS, "group", "group", "generalize", "generalize", "generalize", "mask"]))
+    method = draw(
+        st.sampled_from(
+            [*MICROAGGREGATE.method_names, "group", "group", "generalize", "generalize", "generalize", "mask"]
+        )
+    )
     k = draw(st.integers(2, 6))
     saving: dict[str, Any] = {"shuffle": draw(st.booleans())}
     if draw(st.integers(0, 3)) == 0:

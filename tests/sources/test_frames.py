@@ -126,7 +126,7 @@ def test_every_kind_gives_the_same_numbers(make: Any) -> None:
     values = table.numbers(["b"], missing="keep")[:, 0]
     assert np.isnan(values[1])
     assert values.flags.writeable
-    with pytest.warns(ShoalWarning, match=r"filled with the column's median: b \(1 cells: 2\)"):
+    with pytest.warns(ShoalWarning, match=r"filled with the column's median: b \(1 cell: 2\)"):
         filled = table.with_missing("median", ["b"])
     assert type(filled.frame) is type(table.frame)
     assert filled.numbers(["b"])[:, 0].tolist() == [1.5, 2.0, 2.5]

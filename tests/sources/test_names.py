@@ -85,9 +85,9 @@ def test_a_pattern_without_a_file_of_that_name_is_no_file(here: Path, ending: st
     put(a_frame(0), here / f"s1.{ending}")
     put(a_frame(0), here / f"s2.{ending}")
     for name in ("s*", "s[12]", "s?"):
-        with pytest.raises(InputError, match="there is no file"):
+        with pytest.raises(InputError, match="There is no file"):
             read_file(f"{name}.{ending}")
-        assert "there is no file" in run("microaggregate", f"{name}.{ending}", "-k", 3, code=2).output
+        assert "There is no file" in run("microaggregate", f"{name}.{ending}", "-k", 3, code=2).output
 
 
 def test_the_home_folder_is_meant_only_where_no_file_has_the_name(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +99,7 @@ def test_the_home_folder_is_meant_only_where_no_file_has_the_name(here: Path, mo
     os.mkdir("~")
     put(a_frame(0), Path("~/a.csv"))
     assert read_file("~/a.csv")[0].equals(a_frame(0))
-    with pytest.raises(InputError, match="there is no file ~nobody.csv"):
+    with pytest.raises(InputError, match="There is no file ~nobody.csv"):
         read_file("~nobody.csv")
     check_distinct({"--output": "~nobody.csv"}, {"FILE": "~/a.csv"})
     with pytest.raises(UsageError, match="are the same file"):

@@ -15,6 +15,7 @@ import io
 import itertools
 import unicodedata
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +29,7 @@ import shoal
 from command_line import run
 from other_readers import check_no_finer, sights, smallest
 from shoal.errors import PromiseError
+from shoal.sources.csv import FORMAT
 from shoal.sources.csv import write as write_text
 from shoal.sources.files import read_file, write_file
 
@@ -353,7 +355,7 @@ def test_every_saved_release_is_read_again(tmp_path: Path, monkeypatch: pytest.M
     path.write_text("rate;kept\n" + "".join(f"{text};{i % 2}\n" for i, text in enumerate([*ONES, *SEVENS])))
     release = shoal.microaggregate(shoal.read(path, quasi="rate", confidential="kept", unit=False), k=9, method="mdav")
     release.save(tmp_path / "good.csv", keep_order=True)
-    monkeypatch.setattr("shoal.sources.files.delimited.write", unprotected(write_text))
+    monkeypatch.setattr("shoal.sources.csv.FORMAT", replace(FORMAT, write=unprotected(write_text)))
     with pytest.raises(PromiseError, match="k is 1, not 9"):
         release.save(tmp_path / "bad.csv", keep_order=True)
     monkeypatch.setattr("shoal.gate.saving.stop_if_blocked", lambda *_: None)
@@ -363,7 +365,7 @@ def test_every_saved_release_is_read_again(tmp_path: Path, monkeypatch: pytest.M
 
 def unprotected(write: Any) -> Any:
     """The writer of text files, not told what is protected."""
-    return lambda frame, path, name, source, _protected: write(frame, path, name, source)
+    return lambda frame, path, target, source, _protected: write(frame, path, target, source)
 
 
 # -- what a reader takes for something else ------------------------------------------------------

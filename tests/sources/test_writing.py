@@ -17,20 +17,20 @@ FRAME = pl.DataFrame({"a": [1, 2], "b": ["x", "y"]})
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "survey.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(InputError, match=r"there is no file .*surve.csv; did you mean .*survey.csv\?"):
+    with pytest.raises(InputError, match=r"There is no file .*surve.csv. Did you mean .*survey.csv\?"):
         read_file(tmp_path / "surve.csv")
-    with pytest.raises(InputError, match=r"there is no file .*y.csv$"):
+    with pytest.raises(InputError, match=r"There is no file .*y.csv\.$"):
         read_file(tmp_path / "nowhere" / "y.csv")
     with pytest.raises(InputError, match="is a folder, not a file"):
         read_file(tmp_path)
     (tmp_path / "a.doc").write_text("x")
-    with pytest.raises(UsageError, match=r"the ending '.doc' tells no format.* .csv, .*\.parquet"):
+    with pytest.raises(UsageError, match=r"'.doc' is not a supported format.* .csv, .*\.parquet"):
         read_file(tmp_path / "a.doc")
     (tmp_path / "a.xlsx").write_text("x")
-    with pytest.raises(UsageError, match="Save the workbook's sheet as CSV first"):
+    with pytest.raises(UsageError, match="Use .csv or .parquet instead"):
         read_file(tmp_path / "a.xlsx")
     (tmp_path / "plain").write_text("x")
-    with pytest.raises(UsageError, match="a name without an ending"):
+    with pytest.raises(UsageError, match="the name has no ending"):
         read_file(tmp_path / "plain")
     for ending in ("csv", "parquet", "sav"):
         (tmp_path / f"none.{ending}").touch()
@@ -45,7 +45,7 @@ def test_targets_that_cannot_be_written(tmp_path: Path) -> None:
         (tmp_path / "none" / "a.csv", "there is no folder .*none; create it first"),
         (tmp_path / "file" / "a.csv", "is a file, not a folder"),
         (tmp_path / "folder.csv", "is a folder: add the name of a file"),
-        (tmp_path / "a.doc", "tells no format"),
+        (tmp_path / "a.doc", "is not a supported format"),
         (Path("/proc/self/a.csv"), "cannot write in the folder /proc/self"),
         (Path("/dev/null.csv/a.csv"), "there is no folder"),
     ]:

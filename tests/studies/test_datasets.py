@@ -79,7 +79,7 @@ def test_what_cannot_be_had_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     with pytest.raises(InputError, match=r"census is not on this machine: put it at .*census.csv \(or set SHOAL_DATA"):
         datasets.load("census")
-    with pytest.raises(UsageError, match="there is no data set 'cencus'; did you mean 'census'"):
+    with pytest.raises(UsageError, match="Unknown data set 'cencus'. Did you mean 'census'"):
         datasets.load("cencus")
     with pytest.raises(UsageError, match=r"census is not made but published.* made: sme, normal"):
         datasets.generate("census")
@@ -109,7 +109,7 @@ def test_the_command_lists_sets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     assert sets["water"]["found"] is None
     assert (sets["water"]["rows"], sets["water"]["complete_rows"], len(sets["water"]["columns_used"])) == (527, 380, 38)
     plain = run("list").stdout
-    assert f"found at {tmp_path / 'census.csv'}" in plain
+    assert f"location: {tmp_path / 'census.csv'}" in plain
     assert "32,561 rows, 30,162 complete, 15 columns, 9 used" in plain
 
 

@@ -140,7 +140,7 @@ def test_grids_and_data_by_name() -> None:
     assert (grid.mutation_rate, grid.population, grid.repeats, grid.generations) == ((0.2,), (5, 6), 4, 500)
     assert values_of("20x2").shape == (20, 2) and values_of("sme").shape == (11, 4)
     assert np.allclose(values_of("20x2").std(axis=0), 1)
-    with pytest.raises(ShoalError, match="did you mean 'published'"):
+    with pytest.raises(ShoalError, match="Did you mean 'published'"):
         chosen_grid("publishd")
     with pytest.raises(ShoalError, match="each once"):
         Grid((0.1, 0.1), (0.0,), (10,), 1)

@@ -15,14 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.sources.reading import read
-from shoal.table.likeness import (
-    cell_hashes,
-    class_sizes,
-    identifier_reason,
-    name_words,
-    repeated_identifier_reason,
-    unit_reason,
-)
+from shoal.table.cell_hashes import cell_hashes, class_sizes
+from shoal.table.column_names import name_words
+from shoal.table.likeness import identifier_reason, repeated_identifier_reason, unit_reason
 
 N = 200
 RNG = np.random.default_rng(7)

@@ -17,9 +17,9 @@ from shoal.table.table import Table
 def test_roles_are_checked_against_the_columns() -> None:
     frame = pl.DataFrame({"age": [1, 2], "income": [3, 4], "who": ["a", "b"]})
     assert read(frame, identifiers="who", quasi=["age"]).roles == Roles(("who",), ("age",))
-    with pytest.raises(UsageError, match=r"there is no column 'incme'; did you mean 'income'\? The columns are: age"):
+    with pytest.raises(UsageError, match=r"Unknown column 'incme'. Did you mean 'income'\? Available columns: age"):
         read(frame, quasi=["incme"])
-    with pytest.raises(UsageError, match="there is no column 'w'"):
+    with pytest.raises(UsageError, match="Unknown column 'w'"):
         read(frame, weight="w")
     with pytest.raises(UsageError, match="the column 'age' is in identifiers and in quasi"):
         read(frame, identifiers=["age"], quasi=["income", "age"])
@@ -99,7 +99,7 @@ def test_all_columns_that_miss_values_are_named() -> None:
         table.numbers()
     with pytest.raises(InputError, match="'a' has 1 missing value"):
         table.with_missing("error")
-    with pytest.raises(UsageError, match="there is no way with missing cells 'dorp'; did you mean 'drop'"):
+    with pytest.raises(UsageError, match="missing must be error, drop or median, not 'dorp'. Did you mean 'drop'"):
         table.with_missing("dorp")
 
 
@@ -114,7 +114,7 @@ def test_constant_columns() -> None:
 
 def test_columns_asked_for_are_checked() -> None:
     table = read(pl.DataFrame({"age": [1, 2]}))
-    with pytest.raises(UsageError, match="did you mean 'age'"):
+    with pytest.raises(UsageError, match="Did you mean 'age'"):
         table.numbers(["agee"])
     with pytest.raises(UsageError, match="no columns are named"):
         table.numbers([])
@@ -174,7 +174,7 @@ def test_weights_are_given() -> None:
 def test_the_median_honours_weights(values: list[float], weights: list[float] | None, median: float) -> None:
     frame = pl.DataFrame({"a": values, "w": weights or [1] * len(values)})
     table = read(frame, quasi="a", weight="w" if weights else None)
-    with pytest.warns(ShoalWarning, match=r"a \(1 cells"):
+    with pytest.warns(ShoalWarning, match=r"a \(1 cell"):
         filled = table.with_missing("median").numbers()[:, 0]
     gap = values.index(None)  # type: ignore[arg-type]
     assert filled[gap] == median
@@ -213,7 +213,7 @@ def test_whole_numbers_are_known_whatever_their_type() -> None:
 def test_new_values_are_checked() -> None:
     frame = pl.DataFrame({"id": ["x", "y"], "a": [1, 2], "left": [1, 2], "home": [7, 8]})
     table = read(frame, identifiers="id", drop="left", unit="home")
-    with pytest.raises(UsageError, match="there is no column 'b'"):
+    with pytest.raises(UsageError, match="Unknown column 'b'"):
         table.protected({"b": np.zeros(2)})
     with pytest.raises(UsageError, match=r"'a' needs 2 new values, not an array of shape \(3,\)"):
         table.protected({"a": np.zeros(3)})
@@ -226,7 +226,6 @@ def test_new_values_are_checked() -> None:
         table.protected({"a": np.array([1e300, 1.0])}, round_columns=["a"])
     with pytest.raises(UsageError, match="every column is an identifier"):
         read(pl.DataFrame({"id": [1]}), identifiers="id").protected({})
-    assert table.protected({}, drop_identifiers=False).columns == ["id", "a", "left", "home"]
     assert table.protected({}).columns == ["a"]
 
 

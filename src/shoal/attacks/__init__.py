@@ -1,1 +1,1 @@
-"""What an intruder gets, one module for each attack."""
+"""What an intruder learns from a release, one module per attack."""

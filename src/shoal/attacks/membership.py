@@ -1,13 +1,13 @@
-"""An attack on group anonymity: guess from the other columns where the members of a group were before the swaps.
+"""An attack on group anonymity: guess the original regions of the target group from the other columns.
 
 Tavrov and Chertov 2016 ("Evolutionary approach to violating group anonymity using third-party data", SpringerPlus 5:78)
-rebuild a group's distribution from other columns by fuzzy rules. Here a naive Bayes model does it. It learns from the
-released records outside the group which values belong to which region, and gives every member's region a probability.
-Their sum over the members is the signal that the intruder recovers. Nothing of the original is used to learn; it only
-tells how right the guesses are.
+rebuild a group's distribution from other columns by fuzzy rules. Here a naive Bayes model does this. From the released
+records outside the target group it learns which values belong to which region, and it gives each target record a
+probability per region. The sum of these probabilities is the signal that the intruder recovers. The model learns
+nothing from the original, which only serves to count the correct guesses.
 
-    for every column: how often has each value each region, among the records outside the group
-    for every member: the probability of each region, given the member's values
+    for each column: count each value per region, over the records outside the target group
+    for each target record: compute the probability of each region from the record's values
     recovered signal = the sum of these probabilities; compare its largest regions with the original outliers
 """
 
@@ -20,19 +20,22 @@ import numpy as np
 
 from shoal.arrays import Bools, Floats, Ints
 
-BINS = 32  # values of a column that are kept apart; of more, ranges of equally many records
+BINS = 32  # columns with more values are split into this many ranges of equally many records
 FOLDS = 5
-BLOCK = 2_000_000  # probabilities held at once
+BLOCK = 2_000_000  # probabilities in memory at once
 
 
 @dataclass(frozen=True)
 class RegionAttack:
-    """What the attack reached.
+    """The result of the attack.
 
-    learnt, learnt_base: share of records outside the group whose region is guessed, cross-validated, and by region
-    sizes alone. guessed, guessed_base: share of moved members whose original region is guessed, and the base rate.
-    ranks: for each original outlier its place by the recovered share of members (1: the largest).
-    expected: the recovered number of members per region.
+    Attributes:
+        learnt: The share of records outside the target group whose region is guessed, by cross-validation.
+        learnt_base: The same share if the largest region is always guessed.
+        guessed: The share of moved target records whose original region is guessed.
+        guessed_base: The same share if regions are guessed by their size.
+        ranks: The rank of each original outlier by the recovered share of target records (1: the largest).
+        expected: The recovered number of target records per region.
     """
 
     learnt: float
@@ -44,14 +47,26 @@ class RegionAttack:
 
     @property
     def finds(self) -> bool:
-        """Are the original outliers just the largest regions of the recovered signal?"""
+        """Whether the original outliers are exactly the largest regions of the recovered signal."""
         return max(self.ranks, default=len(self.expected)) <= len(self.ranks)
 
 
 def attack_regions(
     columns: Sequence[Ints], released: Ints, original: Ints, member: Bools, outlying: Ints, *, regions: int
 ) -> RegionAttack:
-    """Guess each member's original region from `columns` (codes from 0; numbers in their order)."""
+    """Guess the original region of each target record.
+
+    Args:
+        columns: The other columns as codes from 0; numbers in ascending order.
+        released: The released region of each record.
+        original: The original region of each record.
+        member: Which records belong to the target group.
+        outlying: The original outlier regions.
+        regions: The number of regions.
+
+    Returns:
+        How often the guesses are right, and the recovered signal.
+    """
     values = [_binned(column) for column in columns]
     rest = np.flatnonzero(~member)
     fold = rest % FOLDS if rest.size else rest
@@ -60,18 +75,18 @@ def attack_regions(
         train, test = rest[fold != number], rest[fold == number][:5_000]
         if train.size == 0 or test.size == 0:
             continue
-        found = _probabilities(values, released, train, test, regions)
-        hits += float((found.argmax(axis=1) == released[test]).mean()) / FOLDS
+        probabilities = _probabilities(values, released, train, test, regions)
+        hits += float((probabilities.argmax(axis=1) == released[test]).mean()) / FOLDS
         base += float(np.bincount(released[train], minlength=regions).max() / train.size) / FOLDS
     who = np.flatnonzero(member)
     moved = released[who] != original[who]
     expected, right, chance = np.zeros(regions), 0.0, 0.0
     sizes = np.bincount(released, minlength=regions)
     for part in np.array_split(np.arange(who.size), max(1, who.size * regions // BLOCK)):
-        found = _probabilities(values, released, rest, who[part], regions)
-        expected += found.sum(axis=0)
+        probabilities = _probabilities(values, released, rest, who[part], regions)
+        expected += probabilities.sum(axis=0)
         gone = moved[part]
-        right += float((found[gone].argmax(axis=1) == original[who[part][gone]]).sum())
+        right += float((probabilities[gone].argmax(axis=1) == original[who[part][gone]]).sum())
         chance += float((sizes[original[who[part][gone]]] / released.size).sum())
     return RegionAttack(
         learnt=hits,
@@ -84,13 +99,13 @@ def attack_regions(
 
 
 def _rank(expected: Floats, sizes: Ints, region: int) -> int:
-    """A region's place by its recovered share of members; by their number the largest regions would come first."""
+    """Return a region's rank by its recovered share of target records, not by their number, which favours size."""
     share = expected / np.maximum(sizes, 1)
     return int((share >= share[region] - 1e-12).sum())
 
 
 def _binned(column: Ints) -> Ints:
-    """The codes, or ranges of them where there are many: about equally many records each."""
+    """Return the codes, or ranges of codes with about equally many records if there are many codes."""
     if int(column.max(initial=0)) < BINS:
         return column
     order = np.cumsum(np.bincount(column))
@@ -99,7 +114,7 @@ def _binned(column: Ints) -> Ints:
 
 
 def _probabilities(values: Sequence[Ints], region: Ints, train: Ints, test: Ints, regions: int) -> Floats:
-    """Naive Bayes with one added count per value: the probability of each region for the records `test`."""
+    """Return the probability of each region for the records `test`, by naive Bayes with one added count per value."""
     sizes = np.bincount(region[train], minlength=regions).astype(np.float64)
     score = np.tile(np.log(np.maximum(sizes, 0.5)), (test.size, 1))
     for column in values:

@@ -1,4 +1,4 @@
-"""`shoal assess`: what a protected file lost, and what risk is left."""
+"""`shoal assess`: measure the information loss and the disclosure risk of a protected file."""
 
 from __future__ import annotations
 
@@ -6,31 +6,57 @@ from typing import Any
 
 import click
 
-from shoal.cli.options import csv_options, order_option, print_json, role_options, take_roles, with_options
+from shoal.cli.help import SectionedCommand
+from shoal.cli.options import csv_options, json_option, order_option, print_json, role_options, take_roles, with_options
 from shoal.errors import check_seed
 
 
 @click.argument("original", type=click.Path())
 @click.argument("release", type=click.Path())
-@click.option("--convention", default="sound", show_default=True, help="sound, or thesis: as the GOMM thesis measures.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the order in which columns are learnt.")
-@click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
-def command(original: str, release: str, convention: str, seed: int, as_json: bool, **given: Any) -> None:
-    """Measure the information loss of RELEASE against ORIGINAL and the remaining risk: same records, same order.
+@click.option(
+    "--convention",
+    default="sound",
+    show_default=True,
+    metavar="[sound|thesis]",
+    help="How measures are computed; thesis: as in the GOMM thesis.",
+)
+@click.option(
+    "--missing",
+    default="error",
+    show_default=True,
+    metavar="[error|drop|median]",
+    help="What the protection did with missing values.",
+)
+@click.option(
+    "--seed",
+    type=int,
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="Seed of the order in which an intruder learns columns.",
+)
+@json_option
+def command(
+    original: str, release: str, convention: str, missing: str, seed: int, as_json: bool, **arguments: Any
+) -> None:
+    """Measure the information loss and the disclosure risk of RELEASE against ORIGINAL.
 
-    Numbers have all measures. For labels the share of changed cells is shown.
+    Both files must have the same records in the same order. Numeric columns have all measures. Text columns count in
+    the information loss, in the share of changed cells and in the equivalence classes.
     """
     from shoal.assessment import assess
-    from shoal.cli.tables import print_assessment
+    from shoal.cli.tables import print_blocks
+    from shoal.report.printed import assessment_table
     from shoal.sources.reading import read
 
     check_seed(seed)
-    roles = take_roles(given)
-    figures = assess(read(original, **roles, **given), read(release, **given), convention=convention, seed=seed)
+    roles = take_roles(arguments)
+    before, after = read(original, **roles, **arguments), read(release, **arguments)
+    figures = assess(before, after, convention=convention, missing=missing, seed=seed)
     if as_json:
         print_json(dict(figures))
     else:
-        print_assessment(figures)
+        print_blocks([assessment_table(figures)])
 
 
-command = click.command()(with_options(command, (*role_options, order_option, *csv_options)))
+command = click.command(cls=SectionedCommand)(with_options(command, (*role_options, order_option, *csv_options)))

@@ -1,4 +1,4 @@
-"""`shoal data`: the benchmark sets that are known, and those that are made by a seed."""
+"""`shoal data`: list the benchmark data sets and generate the synthetic ones."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from pathlib import Path
 
 import click
 
-from shoal.errors import check_seed
+from shoal.cli.help import SectionedCommand
+from shoal.cli.options import json_option
+from shoal.errors import check_seed, counted
 
 
 @click.group()
 def command() -> None:
-    """List the known benchmark sets, or make one of those that a seed makes."""
+    """List the benchmark data sets and generate the synthetic ones."""
 
 
-@command.command("list")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@command.command("list", cls=SectionedCommand)
+@click.option("--json", "as_json", is_flag=True, help="Print the list as one JSON object.")
 def list_sets(as_json: bool) -> None:
-    """Tell the known sets: rows, columns used, where they come from, where they were found."""
+    """List the known data sets with their size, source and location on this machine."""
     from shoal.studies import datasets
 
     rows = datasets.listing()
@@ -33,27 +35,42 @@ def list_sets(as_json: bool) -> None:
         click.echo(f"  {row['about']}: {row['rows']:,} rows{whole}, {columns}{' by default' if row['options'] else ''}")
         click.echo(f"  {row['origin']}")
         if row["made"]:
-            click.echo(f"  make it: shoal data make {row['name']} -o {row['name']}.csv")
+            click.echo(f"  generate it: shoal data make {row['name']} -o {row['name']}.csv")
         else:
-            click.echo(f"  {'found at ' + row['found'] if row['found'] else 'not found'}")
-    click.echo(f"Files are looked for in {' and '.join(str(f) for f in datasets.folders())}")
+            click.echo(f"  {'location: ' + row['found'] if row['found'] else 'not on this machine'}")
+    click.echo(f"Shoal searches for files in {' and '.join(str(f) for f in datasets.folders())}.")
 
 
-@command.command("make")
+@command.command("make", cls=SectionedCommand)
 @click.argument("name")
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The file to write.")
-@click.option("--seed", default=0, show_default=True, help="The same seed gives the same rows.")
-@click.option("--rows", type=int, help="How many records.")
-@click.option("--columns", type=int, help="How many columns.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File to write; its ending decides the format.",
+)
+@click.option(
+    "--seed",
+    metavar="N",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Random seed. The same seed gives the same rows.",
+)
+@click.option("--rows", type=int, metavar="N", help="Number of records.")
+@click.option("--columns", type=int, metavar="N", help="Number of columns.")
+@json_option
 def make(name: str, output: Path, seed: int, rows: int | None, columns: int | None, as_json: bool) -> None:
-    """Write the set NAME to a file; its ending tells the format."""
+    """Generate the synthetic data set NAME and write it to a file."""
     from shoal.sources.files import check_target
     from shoal.studies import datasets
 
     check_seed(seed)
     check_target(output)
-    given = {"rows": rows, "columns": columns}
-    frame = datasets.make(name, output, seed, **{k: v for k, v in given.items() if v is not None})
+    size = {"rows": rows, "columns": columns}
+    frame = datasets.make(name, output, seed, **{k: v for k, v in size.items() if v is not None})
     facts = {"name": name, "seed": seed, "rows": frame.height, "columns": frame.width, "output": str(output)}
-    click.echo(json.dumps(facts) if as_json else f"{output}: {frame.height:,} rows, {frame.width} columns")
+    shown = f"{output}: {counted(frame.height, 'row')}, {counted(frame.width, 'column')}"
+    click.echo(json.dumps(facts) if as_json else shown)

@@ -1,9 +1,8 @@
-"""What a command writes: all places and options are checked before any work, the files are written after it."""
+"""The outputs of a command: Shoal checks all paths and options before the work, and writes the files after it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,74 +12,60 @@ from shoal.errors import printable
 
 if TYPE_CHECKING:
     from shoal.gate.findings import Findings
+    from shoal.job import Job
     from shoal.release import Release
-    from shoal.report.page import Page
 
 
 SAVING = ("shuffle", "keep_order", "policy", "previous", "first_release", "accept_k", "round_weight")
-WORST = 5  # findings on the screen; JSON has all
+WORST = 5  # number of findings on the screen; JSON has all
+
+
+STOPPED = "Stopped before the search had finished; this is the best result so far."
 
 
 class Delivery:
-    """The output options of one command (`output_options`), taken out of its arguments."""
+    """The output options of one command (`output_list`), taken out of its arguments."""
 
     def __init__(
-        self, given: dict[str, Any], written: Mapping[str, Any] | None = None, read: Mapping[str, Any] | None = None
+        self, arguments: dict[str, Any], written: Mapping[str, Any] | None = None, read: Mapping[str, Any] | None = None
     ) -> None:
-        """`written`, `read`: further files of the command, by their options. What cannot be done is an error now."""
-        from shoal.sources.files import check_distinct, check_place, check_target
+        """Check all outputs. `written` and `read` are further files of the command, by option."""
+        from shoal.job import Job
 
-        self.output: str | None = given.pop("output")
-        self.report: str | None = given.pop("report")
-        self.external: bool = given.pop("external")
-        self.external_report: str | None = given.pop("external_report")
-        self.as_json: bool = given.pop("as_json")
-        self._recipe: str | None = given.pop("save_recipe")
-        self._saving = {name: given.pop(name) for name in SAVING}
-        if given.get("seed") is None:
-            given.pop("seed", None)
+        self.output: str | None = arguments.pop("output")
+        self.report: str | None = arguments.pop("report")
+        self.external: bool = arguments.pop("external")
+        self.external_report: str | None = arguments.pop("external_report")
+        self.as_json: bool = arguments.pop("as_json")
+        self._recipe: str | None = arguments.pop("save_recipe")
+        self._saving = {name: arguments.pop(name) for name in SAVING}
+        if arguments.get("seed") is None:
+            arguments.pop("seed", None)
         self._check_options()
-        if self.output is not None:
-            check_target(self.output, given["file"])
-        others = dict(written or {})
-        for path in (self.report, self.external_report, *others.values()):
-            if path is not None:
-                check_place(path, given["file"])
-        policy = self._saving["policy"]
-        check_distinct(
-            {
-                "-o": self.output,
-                "--report": self.report,
-                "--external-report": self.external_report,
-                "--save-recipe": self._recipe,
-                **others,
-            },
-            {
-                "FILE": given["file"],
-                "--previous": self._saving["previous"],
-                "--policy": policy if policy is not None and str(policy).endswith(".toml") else None,
-                "--roles": given.get("roles"),
-                **(read or {}),
-            },
+        self._job = Job(
+            {"FILE": arguments["file"]},
+            self.output,
+            self._saving,
+            reports={"--report": (self.report, self.external), "--external-report": (self.external_report, True)},
+            written={"--save-recipe": self._recipe, **(written or {})},
+            read={"--roles": arguments.get("roles"), **(read or {})},
         )
+        self._job.check()
 
-    def write(
-        self, release: Release, show: Callable[[Any], None], also: Mapping[str, Callable[[str], Any]] | None = None
-    ) -> None:
-        """Write what was asked for and print the figures; `also`: other files to write, by their paths."""
+    def write(self, release: Release, also: Mapping[str, Callable[[str], Any]] | None = None) -> None:
+        """Write the outputs and print the measures; `also` writes further files, by path."""
         stopped = release.facts.get("stopped")
         if stopped:
-            click.echo("Stopped before its end; this is the best so far.", err=True)
-        pages = Pages(release, {self.report: self.external, self.external_report: True})
-        deliver(release, self.output, self._saving, show, pages, as_json=self.as_json)
+            click.echo(STOPPED, err=True)
+        release = deliver(release, self._job, as_json=self.as_json)
         if self._recipe is not None and release.recipe is not None:
             if stopped:
-                click.echo("Warning: the recipe repeats the stopped run to its end.", err=True)
+                click.echo("Warning: The recipe repeats the run without stopping it, so its result differs.", err=True)
             release.recipe.save(self._recipe)
             click.echo(f"Written: {printable(self._recipe)}", err=True)
         for path, write in (also or {}).items():
             write(path)
-        pages.write()
+        self._job.write_reports()
         if self.as_json:
             print_json({**release.facts, **checked_facts(release.findings, written=self.output is not None)})
             return
@@ -89,9 +74,8 @@ class Delivery:
                 click.echo(f"Written: {printable(target)}")
 
     def _check_options(self) -> None:
-        """An option that nothing uses is an error, and so is a policy or an earlier release that cannot be read."""
+        """Raise an error for an option without effect."""
         from shoal.errors import UsageError
-        from shoal.gate.policy import check_policy
         from shoal.recipe import check_recipe_place
 
         if self._recipe is not None:
@@ -99,85 +83,52 @@ class Delivery:
         for name, value in self._saving.items():
             if value and self.output is None:
                 option = name.replace("_", "-")
-                raise UsageError(f"--{option} is about the file that is written: name one with -o, or leave it out")
-        if self._saving["shuffle"] and self._saving["keep_order"]:
-            raise UsageError("either --shuffle or --keep-order, not both")
-        if self._saving["previous"] is not None and self._saving["first_release"]:
-            raise UsageError("either --previous or --first-release, not both")
-        check_policy(self._saving["policy"])
-        check_previous(self._saving["previous"])
+                raise UsageError(f"--{option} needs an output file. Add -o FILE or remove --{option}.")
+        for first, second in (("shuffle", "keep_order"), ("previous", "first_release")):
+            if self._saving[first] and self._saving[second]:
+                flags = f"--{first} and --{second.replace('_', '-')}"
+                raise UsageError(f"{flags} cannot be combined. Remove one of them.")
         check_external(self.external, self.report)
 
 
-class Pages:
-    """The reports of a command: made before the release is put in place, and written after it.
+def deliver(release: Release, job: Job, *, as_json: bool) -> Release:
+    """Save the release if the job has a target, and print its measures; they are printed for a refused release, too.
 
-    So what a report cannot show is an error that leaves no file behind.
+    Returns:
+        The release as it was saved, with the findings on the file.
     """
-
-    def __init__(self, release: Release, external: Mapping[str | None, bool]) -> None:
-        """`external`: the reports by their paths, and whether each is for the outside."""
-        self._release = release
-        self._external = {path: outside for path, outside in external.items() if path is not None}
-        self._made: dict[str, Page] = {}
-
-    def make(self) -> None:
-        from shoal.report.release import release_page
-
-        self._made = {path: release_page(self._release, outside) for path, outside in self._external.items()}
-
-    def write(self) -> None:
-        from shoal.report.release import write_page
-
-        for path, page in self._made.items():
-            write_page(page, self._release, Path(path))
-
-
-def deliver(
-    release: Release,
-    target: str | None,
-    saving: Mapping[str, Any],
-    show: Callable[[Any], None],
-    pages: Pages,
-    *,
-    as_json: bool,
-) -> None:
-    """Save the release if a target is named, and show its figures; a refusal shows them too, then ends with 1."""
+    from shoal.cli.tables import print_release
     from shoal.errors import PromiseError
-    from shoal.gate.saving import Saving
 
     error: PromiseError | None = None
-    release.original.weights()  # what cannot be measured is an error now, not once the file is written
     losses = [] if as_json else loss_warnings(release)
-    if target is None:
-        pages.make()
-    else:
-        try:
-            release.save_with(target, Saving(**saving), pages.make)
-        except PromiseError as refused:
-            if refused.findings is None:
-                raise
-            error = refused
+    try:
+        release = job.save(release)
+    except PromiseError as refused:
+        if refused.findings is None:
+            raise
+        error = refused
     findings = release.findings if error is None else error.findings
     if as_json and error is not None:
         print_json({**release.facts, **checked_facts(findings, written=False)})
     elif not as_json:
-        show(release)
+        print_release(release)
         print_findings(findings)
         for text in losses:
             click.echo(f"Warning: {printable(text)}", err=True)
     if error is not None:
         raise error
-    broken = [finding for finding in findings.blocking if target is None]
+    broken = [finding for finding in findings.blocking if job.target is None]
     if broken:
         from shoal.gate.saving import sentences
 
         problem = " ".join(sentences(broken))
-        click.echo(f"Warning: This table could not be written as it is. {printable(problem)}", err=True)
+        click.echo(f"Warning: The release check would block this table. {printable(problem)}", err=True)
+    return release
 
 
 def loss_warnings(release: Release) -> list[str]:
-    """What an analyst must know of: a large loss, or values and totals that are far off."""
+    """Return warnings for the analyst: a large information loss, or values and totals that are far off."""
     from shoal.losses import large_losses
 
     release.column_changes()
@@ -186,14 +137,14 @@ def loss_warnings(release: Release) -> list[str]:
 
 
 def checked_facts(findings: Findings, *, written: bool) -> dict[str, Any]:
-    """What the release check adds to a command's JSON."""
+    """Return what the release check adds to a command's JSON."""
     facts = findings.facts()
     kept: dict[str, Any] = {name: facts[name] for name in ("figures", "findings", "check_cpu_seconds") if name in facts}
     return {**kept, "written": written}
 
 
 def print_findings(findings: Findings) -> None:
-    """The three figures, the worst findings and the verdict."""
+    """Print the known-column figures, the worst findings and the verdict."""
     from shoal.cli.tables import print_figures, print_table
 
     print_figures(findings.figures)
@@ -207,16 +158,8 @@ def print_findings(findings: Findings) -> None:
 
 
 def check_external(external: bool, report: str | None) -> None:
-    """An option that nothing uses is an error."""
+    """Raise an error for --external without --report."""
     from shoal.errors import UsageError
 
     if external and report is None:
-        raise UsageError("--external is about the page of --report: give --report FILE.html, or leave it out")
-
-
-def check_previous(path: str | None) -> None:
-    """An error now, before any work, if an earlier release that is named is not there."""
-    from shoal.errors import InputError
-
-    if path is not None and not Path(path).is_file():
-        raise InputError(f"the earlier release {path} is no file: check its path, or leave out --previous")
+        raise UsageError("--external needs a report. Add --report FILE.html or remove --external.")

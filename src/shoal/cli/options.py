@@ -1,4 +1,4 @@
-"""What the commands have in common: reading the file, naming the roles, where the answer goes."""
+"""Options that several commands share: the input file, the column roles and the output."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from shoal.spelling import ByColumn, ColumnValues, Names, Spelling
+
 if TYPE_CHECKING:
     from shoal.engine.progress import Progress
     from shoal.table.table import Table
@@ -18,145 +20,132 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Names(click.ParamType):  # type: ignore[type-arg]
-    """Column names with commas between them; a name that holds a comma is quoted as in CSV."""
+class Spelled(click.ParamType):  # type: ignore[type-arg]
+    """The type of an option whose text a `Spelling` reads."""
 
-    name = "a,b,…"
+    def __init__(self, spelling: Spelling, name: str) -> None:
+        self.spelling, self.name = spelling, name
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not isinstance(value, str):
-            return tuple(value)
-        import csv
-
+            return value
         try:
-            names = [name.strip() for row in csv.reader([value], skipinitialspace=True) for name in row]
-        except csv.Error:
-            self.fail('a name that holds a line break or a quote is written in quotes: a,"two words"', param, ctx)
-        if not all(names):
-            self.fail("an empty column name: write names with single commas between them, as in a,b,c", param, ctx)
-        return tuple(names)
+            return self.spelling.read([value]) if value else ()
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
-NAMES = Names()
-
-
-class ByColumn(click.ParamType):  # type: ignore[type-arg]
+class ColumnAndNames(Spelled):
     """COLUMN=a,b,…: a column and a list of names."""
-
-    name = "column=a,b,…"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Any]:
         if not isinstance(value, str):
             return (value[0], tuple(value[1]))
-        column, sign, values = value.partition("=")
-        if not sign or not column.strip() or not values.strip():
-            self.fail(f"{value!r} must be a column and its values, as in education=primary,secondary", param, ctx)
-        return column.strip(), NAMES.convert(values, param, ctx)
+        ((column, names),) = super().convert(value, param, ctx).items()
+        return column, names
 
 
-class Weighted(click.ParamType):  # type: ignore[type-arg]
-    """COLUMN=NUMBER,…: columns with a number each."""
-
-    name = "column=x,…"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
-        if not isinstance(value, str):
-            return tuple(value)
-        pairs = []
-        for part in NAMES.convert(value, param, ctx) if value else ():
-            name, _, number = part.partition("=")
-            try:
-                pairs.append((name.strip(), float(number)))
-            except ValueError:
-                self.fail(f"{part!r} must be a column and a number, as in age=2", param, ctx)
-        return tuple(pairs)
-
-
-BY_COLUMN, WEIGHTED = ByColumn(), Weighted()
+FILE = click.Path()
+NAMES, BY_COLUMN = Spelled(Names(), "a,b,…"), ColumnAndNames(ByColumn(Names()), "column=a,b,…")
 ROLE_LISTS = ("identifiers", "quasi", "confidential", "drop", "as_is", "nominal", "numeric", "accept_derived")
 ROLE_NAMES = (*ROLE_LISTS, "weight", "unit", "no_unit", "no_confidential", "derived", "order", "roles")
 
 role_options = (
-    click.option("--roles", type=click.Path(), default=None, help="Roles file (TOML), as 'shoal look' drafts it."),
-    click.option("--identifiers", type=NAMES, default="", help="Columns that name a person; they are removed."),
-    click.option("--quasi", type=NAMES, default="", help="Columns an intruder may know; they are protected."),
-    click.option("--confidential", type=NAMES, default="", help="Columns nobody may learn; released unchanged."),
+    click.option("--roles", type=FILE, metavar="FILE.toml", help="Roles file, as 'shoal look --save-roles' writes it."),
+    click.option("--identifiers", type=NAMES, default="", help="Direct identifiers, such as names. They are removed."),
+    click.option("--quasi", type=NAMES, default="", help="Columns that an intruder may know. They are protected."),
+    click.option("--confidential", type=NAMES, default="", help="Columns to keep secret, such as a diagnosis."),
     click.option("--no-confidential", is_flag=True, help="State that no column is confidential."),
-    click.option("--weight", default=None, help="Column of survey weights, used in means and losses."),
-    click.option("--unit", default=None, help="Column that marks the rows of one person or household; removed."),
-    click.option("--no-unit", is_flag=True, help="State that every row is another person."),
-    click.option("--drop", type=NAMES, default="", help="Columns left out of the release."),
-    click.option("--as-is", type=NAMES, default="", help="Columns released unchanged: no intruder knows them."),
-    click.option("--derived", type=BY_COLUMN, multiple=True, help="Column that follows from others: tax=income."),
-    click.option("--accept-derived", type=NAMES, default="", help="Columns that may give a protected value away."),
+    click.option("--weight", metavar="COLUMN", help="Survey weights, used in means and losses. k counts records."),
+    click.option("--unit", metavar="COLUMN", help="Column that identifies a person or household. It is removed."),
+    click.option("--no-unit", is_flag=True, help="State that every row is a different person."),
+    click.option("--drop", type=NAMES, default="", help="Columns to leave out of the release."),
+    click.option("--as-is", type=NAMES, default="", help="Columns to release unchanged: no intruder knows them."),
+    click.option("--derived", type=BY_COLUMN, multiple=True, help="Column computed from others, such as tax=income."),
+    click.option("--accept-derived", type=NAMES, default="", help="Columns that may disclose a protected value."),
     click.option("--nominal", type=NAMES, default="", help="Columns whose numbers are codes, not quantities."),
     click.option("--numeric", type=NAMES, default="", help="Columns whose few whole numbers are quantities."),
 )
 order_option = click.option(
-    "--order", type=BY_COLUMN, multiple=True, help="Values of an ordinal column, lowest first: size=s,m,l."
+    "--order", type=BY_COLUMN, multiple=True, help="Values of an ordinal column, lowest first, such as size=s,m,l."
 )
 
 
 def with_options(command: F, options: Iterable[Callable[[F], F]]) -> F:
-    """The command with these options, in this order."""
+    """Return the command with these options, in this order."""
     for option in reversed(list(options)):
         command = option(command)
     return command
 
 
 def input_options(command: F) -> F:
-    """The file and the roles of its columns."""
-    return with_options(command, (click.argument("file", type=click.Path()), *role_options, *csv_options))
+    """Add the input file and its options to a command."""
+    return with_options(command, (click.argument("file", type=FILE), *role_options, *csv_options))
 
 
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
+seed_option = click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="Random seed. The same seed gives the same result.",
+)
+threads_option = click.option(
+    "--threads", type=click.IntRange(min=1), metavar="N", help="Largest number of threads. [default: all cores]"
+)
 external_option = click.option(
-    "--external", is_flag=True, help="Write the report for the outside: it holds nothing about single records."
+    "--external", is_flag=True, help="Write the public report, which discloses nothing about single records."
 )
 csv_options = (
-    click.option("--delimiter", default=None, help="Column delimiter of a text file. [default: detected]"),
-    click.option("--encoding", default=None, help="Encoding of a text file. [default: detected]"),
-    click.option("--decimal", type=click.Choice([".", ","]), default=None, help="Decimal sign of a text file."),
+    click.option("--delimiter", metavar="CHAR", help="Column delimiter of a text file. [default: detected]"),
+    click.option("--encoding", metavar="NAME", help="Character encoding of a text file. [default: detected]"),
+    click.option(
+        "--decimal", type=click.Choice([".", ","]), help="Decimal separator of a text file. [default: detected]"
+    ),
+)
+previous_option = click.option(
+    "--previous", type=FILE, metavar="FILE", help="Check together with an earlier release of the same records."
+)
+first_release_option = click.option(
+    "--first-release", is_flag=True, help="State that these records were never released before."
+)
+accept_k_option = click.option(
+    "--accept-k", type=click.IntRange(min=1), metavar="K", help="Smallest k over all known columns that you accept."
 )
 release_options = (
-    click.option("--policy", default=None, help="Write only what passes this policy: a name or FILE.toml."),
-    click.option("--previous", type=click.Path(), default=None, help="Earlier release of the same records."),
-    click.option("--first-release", is_flag=True, help="State that these records were never released before."),
-    click.option("--shuffle", is_flag=True, help="Write the rows in a random order."),
+    click.option("--policy", metavar="NAME|FILE.toml", help="Write the file only if it passes this disclosure policy."),
+    previous_option,
+    first_release_option,
+    click.option("--shuffle", is_flag=True, help="Write the rows in random order."),
     click.option("--keep-order", is_flag=True, help="Keep the order of the rows although it discloses values."),
-    click.option(
-        "--accept-k", type=click.IntRange(min=1), default=None, help="Smallest k you accept over known columns."
-    ),
-    click.option("--round-weight", is_flag=True, help="Give each record the mean weight of its class."),
+    accept_k_option,
+    click.option("--round-weight", is_flag=True, help="Give each record the mean weight of its equivalence class."),
 )
 
 
-def output_options(command: F) -> F:
-    """Where the release, the figures and the report are written."""
-    return with_options(
-        command,
-        (
-            click.option("-o", "--output", type=click.Path(), default=None, help="Write the release here."),
-            click.option("--report", type=click.Path(), default=None, help="Write an HTML report here."),
-            click.option("--save-recipe", type=click.Path(), default=None, help="Write the run as a TOML file here."),
-            *release_options,
-            external_option,
-            click.option("--external-report", type=click.Path(), default=None, help="Write a second, external report."),
-            click.option(
-                "--seed", type=int, default=None, help="Seed of the search. [default: 0, and a secret for what hides]"
-            ),
-            click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object."),
-        ),
-    )
+output_list = (
+    click.option("-o", "--output", type=FILE, metavar="FILE", help="Write the release to FILE (.csv, .parquet, …)."),
+    click.option("--report", type=FILE, metavar="FILE.html", help="Write an HTML report on loss and risk."),
+    click.option(
+        "--save-recipe", type=FILE, metavar="FILE.toml", help="Save this run, to be repeated with 'shoal run'."
+    ),
+    *release_options,
+    external_option,
+    click.option("--external-report", type=FILE, metavar="FILE.html", help="Write a second report, for the public."),
+    json_option,
+)
 
 
-def take_roles(given: dict[str, Any]) -> dict[str, Any]:
-    """The role options as arguments of `shoal.read`, taken out of a command's arguments."""
-    roles = {name: given.pop(name) for name in ROLE_NAMES if name in given}
+def take_roles(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Take the role options out of a command's arguments, and return them as arguments of `shoal.read`."""
+    roles = {name: arguments.pop(name) for name in ROLE_NAMES if name in arguments}
     if roles.pop("no_unit", False):
         if roles.get("unit"):
             from shoal.errors import UsageError
 
-            raise UsageError("either --unit or --no-unit, not both")
+            raise UsageError("--unit and --no-unit cannot be combined. Remove one of them.")
         roles["unit"] = False
     for name in ("derived", "order"):
         if name in roles:
@@ -164,21 +153,21 @@ def take_roles(given: dict[str, Any]) -> dict[str, Any]:
     return roles
 
 
-def read_table(given: dict[str, Any]) -> Table:
-    """The table of the input options, taken out of a command's arguments; its `order` must be by column."""
+def read_table(arguments: dict[str, Any]) -> Table:
+    """Take the input options out of a command's arguments, and read the table; `order` must be by column."""
     from shoal.sources.reading import read
 
-    text = {name: given.pop(name) for name in ("delimiter", "encoding", "decimal")}
-    return read(given.pop("file"), **take_roles(given), **text)
+    text_options = {name: arguments.pop(name) for name in ("delimiter", "encoding", "decimal")}
+    return read(arguments.pop("file"), **take_roles(arguments), **text_options)
 
 
 def print_json(facts: dict[str, Any]) -> None:
-    """One JSON object on stdout; NaN and infinity, which JSON does not have, are null."""
+    """Print one JSON object on stdout; NaN and infinity, which JSON does not have, become null."""
     click.echo(json.dumps(_plain(facts), allow_nan=False, ensure_ascii=False))
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it: lists for arrays, and null for a number that could not be measured.
+    """Return a value as JSON can hold it: lists for arrays, and null for a number that could not be measured.
 
     >>> _plain({"loss": float("inf"), "k": (3, 4)})
     {'loss': None, 'k': [3, 4]}
@@ -194,7 +183,7 @@ def _plain(value: Any) -> Any:
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Progress]:
-    """A bar on stderr, on a terminal only: stage, share done, how much of how much, best so far, time left."""
+    """Show a progress bar on stderr, on a terminal only: stage, share done, count, best value, time left."""
     from shoal.engine.progress import silent
 
     if not sys.stderr.isatty():
@@ -219,7 +208,7 @@ def progress_bar(label: str) -> Iterator[Progress]:
         def update(done: float, total: float, best: float | None = None, what: str = "") -> None:
             nonlocal stage, last
             if (what or stage) != stage or done < last:
-                bars.reset(task)  # the time left is that of the stage
+                bars.reset(task)  # the remaining time is that of the stage
             stage, last = what or stage, done
             shown = "" if best is None else f"best {best:.4g}"
             count = f"{done:,.0f} of {total:,.0f}" if float(total).is_integer() else ""
@@ -229,18 +218,18 @@ def progress_bar(label: str) -> Iterator[Progress]:
 
 
 def say_when_compiling() -> None:
-    """Tell once, on stderr, that the first run compiles; later ones load what it made."""
+    """Print once, on stderr, that the first run compiles; later runs load the compiled code."""
     from shoal.engine.kernels.compiling import when_compiling
 
-    when_compiling(lambda _: click.echo("Compiling for this machine (once; `shoal warmup` does it ahead) …", err=True))
+    message = "Compiling for this machine; this happens once. Run 'shoal warmup' to do it in advance."
+    when_compiling(lambda _: click.echo(message, err=True))
 
 
-def column_values(text: str, option: str) -> tuple[str, list[str]]:
-    """A column and some of its values, from COL=v1,v2."""
-    column, sign, values = text.partition("=")
-    names = [v.strip() for v in values.split(",") if v.strip()]
-    if not sign or not column.strip() or not names:
+def column_values(text: str, option: str) -> tuple[str, tuple[str, ...]]:
+    """Return a column and some of its values, from COLUMN=v1,v2."""
+    try:
+        return ColumnValues().read([text])
+    except ValueError as error:
         from shoal.errors import UsageError
 
-        raise UsageError(f"{option} must be a column and its values, as in OCC=551010,552010; not {text!r}")
-    return column.strip(), names
+        raise UsageError(f"{option}: {error}") from None

@@ -1,4 +1,4 @@
-"""`shoal report`: the page of a release and its original, after the fact."""
+"""`shoal report`: write a report that compares a release with its original."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from shoal.cli.help import SectionedCommand
 from shoal.cli.options import (
     csv_options,
     external_option,
@@ -21,10 +22,12 @@ from shoal.errors import check_seed, printable
 
 @click.argument("original", type=click.Path())
 @click.argument("release", type=click.Path())
-@click.option("-o", "--output", type=click.Path(), required=True, help="Write the HTML report here.")
-@click.option("--shuffled", is_flag=True, help="The rows of RELEASE are in another order on purpose.")
-@click.option("--seed", type=int, default=None, help="Seed of the shuffle, if one was typed: rows can be compared.")
-@click.option("--recipe", type=click.Path(), default=None, help="Internal recipe of the run: rows can be compared.")
+@click.option("-o", "--output", type=click.Path(), metavar="FILE.html", required=True, help="HTML report to write.")
+@click.option("--shuffled", is_flag=True, help="State that the rows of RELEASE were shuffled.")
+@click.option("--seed", type=int, metavar="N", default=None, help="Seed of the shuffle, to restore the row order.")
+@click.option(
+    "--recipe", type=click.Path(), metavar="FILE.toml", help="Internal recipe of the run, to restore the row order."
+)
 @external_option
 def command(
     original: str,
@@ -34,12 +37,12 @@ def command(
     shuffled: bool,
     seed: int | None,
     recipe: str | None,
-    **given: Any,
+    **arguments: Any,
 ) -> None:
-    """Write a report on RELEASE and ORIGINAL: the input, the information loss and the remaining risk.
+    """Write a report that compares RELEASE with ORIGINAL: the input, the information loss and the disclosure risk.
 
-    Both hold the same records in the same order, unless --shuffled, --recipe or --seed says otherwise. The report does
-    not describe how the release was made.
+    Both files must have the same records in the same order, unless you add --shuffled, --recipe or --seed. The report
+    does not describe how the release was made.
     """
     from shoal.report.release import report_files
     from shoal.running import load_recipe
@@ -48,16 +51,16 @@ def command(
 
     say_when_compiling()
     check_place(output, original, release)
-    read_too = {"ORIGINAL": original, "RELEASE": release, "--roles": given.get("roles"), "--recipe": recipe}
+    read_too = {"ORIGINAL": original, "RELEASE": release, "--roles": arguments.get("roles"), "--recipe": recipe}
     check_distinct({"-o": output}, read_too)
-    roles = take_roles(given)
+    roles = take_roles(arguments)
     key: int | str | None = None if seed is None else check_seed(seed)
     if recipe is not None and key is None:
         known = load_recipe(recipe)
         key = known.secret if known.secret is not None else known.seed
-    before = read(original, **roles, **given)
-    report_files(before, read(release, **given), Path(output), external=external, shuffled=shuffled, seed=key)
+    before = read(original, **roles, **arguments)
+    report_files(before, read(release, **arguments), Path(output), external=external, shuffled=shuffled, seed=key)
     click.echo(f"Written: {printable(output)}")
 
 
-command = click.command()(with_options(command, (*role_options, order_option, *csv_options)))
+command = click.command(cls=SectionedCommand)(with_options(command, (*role_options, order_option, *csv_options)))

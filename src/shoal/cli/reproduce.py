@@ -1,14 +1,16 @@
-"""`shoal reproduce`: the papers' tables and figures, made again, with the printed figures beside ours."""
+"""`shoal reproduce`: reproduce published tables and figures next to the original values."""
 
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from shoal.cli.options import print_json, say_when_compiling
+from shoal.cli.help import SectionedCommand
+from shoal.cli.options import json_option, print_json, say_when_compiling, seed_option
 
 if TYPE_CHECKING:
     from shoal.studies.reproduce.result import Result
@@ -16,36 +18,38 @@ if TYPE_CHECKING:
 ALL = "all"
 
 
-@click.command()
+@click.command(cls=SectionedCommand)
 @click.argument("names", nargs=-1)
-@click.option("--quick", is_flag=True, help="Fewer runs or generations: minutes become seconds, figures are rougher.")
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed, the same answer."
-)
+@click.option("--quick", is_flag=True, help="Use fewer runs or generations: seconds instead of minutes, less exact.")
+@seed_option
 @click.option(
     "--data",
     "folder",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="FOLDER",
     default=None,
-    help="The folder of the benchmark sets; SHOAL_DATA by default.",
+    help="Folder of the benchmark data sets. [default: the environment variable SHOAL_DATA]",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
     default=None,
-    help="Write a page and a JSON file for each name into this folder; for all: the docs' pages.",
+    help="Write a report and a JSON file per name into FOLDER; with all: the pages of the docs.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the tables as one JSON object.")
+@json_option
 def command(
     names: tuple[str, ...], quick: bool, seed: int, folder: Path | None, output: Path | None, as_json: bool
 ) -> None:
-    """Make the published tables and figures NAME… again; without a name, list them; all makes every one.
+    """Reproduce the published tables and figures NAMES; all reproduces every one.
 
-    The list has every table and figure of the five documents, with the name that makes it again or why none does.
-    `shoal reproduce all -o docs/published` writes the pages of the docs' section "Published results".
+    Without a name, Shoal lists every table and figure of the five publications, with its name or the reason why it
+    cannot be reproduced. `shoal reproduce all -o docs/published` writes the section "Published results" of the docs.
     """
+    from shoal.arrays import cores
     from shoal.engine.clock import Clock
+    from shoal.engine.control import Control
     from shoal.studies.reproduce import ENTRIES, reproduce
     from shoal.studies.reproduce.pages import write_index, write_page
 
@@ -58,7 +62,8 @@ def command(
     made = {}
     for name in ENTRIES if every else names:
         clock = Clock()
-        made[name] = reproduce(name, data_folder=folder, quick=quick, seed=seed)
+        run = partial(reproduce, name, data_folder=folder, quick=quick, seed=seed)
+        made[name] = Control(threads=cores()).call(run)
         spent = clock.read()["cpu_seconds"]
         if output is not None and every:
             write_page(output, name, made[name], f"shoal reproduce {name}{options}", spent)
@@ -74,7 +79,7 @@ def command(
 
 
 def list_published(as_json: bool) -> None:
-    """Every printed table and figure, by document."""
+    """Print every published table and figure, by publication."""
     from shoal.cli.tables import print_table
     from shoal.studies.reproduce import ENTRIES
     from shoal.studies.reproduce.catalogue import ITEMS
@@ -84,12 +89,12 @@ def list_published(as_json: bool) -> None:
         return
     for document, items in itertools.groupby(ITEMS, lambda item: item.document):
         rows = [[i.name, i.entry or "–", i.about if i.entry else f"{i.about}: not computed, {i.why}"] for i in items]
-        print_table(document, ["printed", "NAME", "what it is"], rows, left=3)
-    click.echo("shoal reproduce NAME makes the tables and figures of a name again, shoal reproduce all every one.")
+        print_table(document, ["published", "NAME", "content"], rows, left=3)
+    click.echo("Run 'shoal reproduce NAME' to reproduce the tables and figures of a name, or 'shoal reproduce all'.")
 
 
 def print_result(result: Result) -> None:
-    """The tables of a study in the terminal."""
+    """Print the tables of a study."""
     from shoal.cli.tables import print_table
 
     click.secho(result.title, bold=True)

@@ -1,4 +1,4 @@
-"""`shoal study`: how the searches behave. A study is a subcommand below."""
+"""`shoal study`: studies of how the searches respond to their settings, one subcommand per study."""
 
 from __future__ import annotations
 
@@ -7,11 +7,21 @@ from typing import Any
 
 import click
 
-from shoal.cli.options import NAMES, F, print_json, progress_bar, say_when_compiling
+from shoal.cli.help import SectionedCommand
+from shoal.cli.options import (
+    NAMES,
+    F,
+    json_option,
+    print_json,
+    progress_bar,
+    say_when_compiling,
+    seed_option,
+    threads_option,
+)
 
 
 class Numbers(click.ParamType):  # type: ignore[type-arg]
-    """Numbers with commas between them, or a range: 0:1:0.1 is 0 to 1 in steps of 0.1."""
+    """Numbers separated by commas, or a range: 0:1:0.1 is 0 to 1 in steps of 0.1."""
 
     name = "a,b,… or from:to:step"
 
@@ -27,26 +37,25 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]
             return tuple(float(part) for part in value.split(","))
         except ValueError:
             self.fail(
-                f"{value!r} is neither numbers with commas between them (0.1,0.3) nor from:to:step (0:1:0.1)",
+                f"{value!r} is not a list of numbers. Use commas (0.1,0.3) or from:to:step (0:1:0.1).",
                 param,
                 ctx,
             )
 
 
-MOST_VALUES = 10_000  # of one range
+MOST_VALUES = 10_000  # largest number of values in a range
 
-quasi_option = click.option("--quasi", type=NAMES, default="", help="Columns of a file; all by default.")
+quasi_option = click.option("--quasi", type=NAMES, default="", help="Columns to use. [default: all columns]")
 
 
 def folder_option(default: str | None, about: str) -> Callable[[F], F]:
-    """Where a study writes."""
-    return click.option(
-        "-o", "--output", type=click.Path(file_okay=False), default=default, show_default=True, help=about
-    )
+    """Return the option for the folder that a study writes."""
+    folder = click.Path(file_okay=False)
+    return click.option("-o", "--output", type=folder, metavar="FOLDER", default=default, show_default=True, help=about)
 
 
 def check_study(data: str, folder: str, names: Sequence[str]) -> None:
-    """An error now if the folder cannot be written, or if DATA is one of the files that the study writes into it."""
+    """Raise an error if the folder cannot be written, or if DATA is one of the files that the study writes."""
     from pathlib import Path
 
     from shoal.sources.files import check_distinct, check_place
@@ -59,33 +68,48 @@ def check_study(data: str, folder: str, names: Sequence[str]) -> None:
 
 @click.group("study")
 def command() -> None:
-    """Study how a search behaves under its settings."""
+    """Study how a search algorithm responds to its settings."""
 
 
-@command.command("sensitivity")
+@command.command("sensitivity", cls=SectionedCommand)
 @click.argument("data")
-@click.option("-k", type=int, default=3, show_default=True, help="The least number of records in a group.")
+@click.option("-k", type=int, metavar="K", default=3, show_default=True, help="Smallest allowed group size.")
 @quasi_option
 @click.option(
-    "--grid", default="coarse", show_default=True, help="published (11 x 11 x 10, ten runs each), coarse or quick."
+    "--grid",
+    default="coarse",
+    show_default=True,
+    metavar="[published|coarse|quick]",
+    help="Grid of settings; published has 11 x 11 x 10 settings with ten runs each.",
 )
-@click.option("--mutation", type=Numbers(), default=None, help="Other mutation rates.")
-@click.option("--crossover", type=Numbers(), default=None, help="Other crossover rates.")
-@click.option("--population", type=Numbers(), default=None, help="Other population sizes.")
-@click.option("--repeats", type=click.IntRange(min=1), default=None, help="Runs of each setting.")
-@click.option("--generations", type=click.IntRange(min=1), default=None, help="10,000 up to 35 records, else 100,000.")
+@click.option("--mutation", type=Numbers(), default=None, help="Mutation rates. [default: those of the grid]")
+@click.option("--crossover", type=Numbers(), default=None, help="Crossover rates. [default: those of the grid]")
+@click.option("--population", type=Numbers(), default=None, help="Population sizes. [default: those of the grid]")
+@click.option("--repeats", type=click.IntRange(min=1), metavar="N", default=None, help="Number of runs per setting.")
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed, the same answer."
+    "--generations",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=None,
+    help="Number of generations. [default: 10,000 for up to 35 records, 100,000 above]",
 )
-@click.option("--threads", type=click.IntRange(min=1), default=None, help="At most this many; all cores by default.")
-@folder_option("sensitivity", "The folder of the runs, the page and the JSON; a stopped study goes on from it.")
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as one JSON object.")
+@seed_option
+@threads_option
+@folder_option("sensitivity", "Write the runs, a report and JSON into FOLDER. A stopped study continues from it.")
+@json_option
 def sensitivity(
-    data: str, k: int, quasi: tuple[str, ...], output: str, as_json: bool, seed: int, threads: int | None, **given: Any
+    data: str,
+    k: int,
+    quasi: tuple[str, ...],
+    output: str,
+    as_json: bool,
+    seed: int,
+    threads: int | None,
+    **options: Any,
 ) -> None:
-    """Run the genetic algorithm over a grid of its rates and population, and find their best ranges.
+    """Run the genetic algorithm over a grid of rates and population sizes, and find their best ranges.
 
-    DATA is a file, a known set (see `shoal data list`) or a size such as 20x2: random values, made by the seed.
+    DATA is a file, a known data set (see `shoal data list`), or a size such as 20x2 for random values.
     """
     from pathlib import Path
 
@@ -94,14 +118,14 @@ def sensitivity(
 
     say_when_compiling()
     check_study(data, output, ("runs.parquet", "runs.jsonl", "sensitivity.html", "sensitivity.json"))
-    grid = chosen_grid(**given)
+    grid = chosen_grid(**options)
     values = values_of(data, quasi, seed)
     folder = Path(output)
     try:
         with progress_bar("runs") as progress:
             runs = run_grid(values, k, grid, folder=folder, seed=seed, threads=threads, progress=progress)
     except KeyboardInterrupt:
-        click.echo(f"Stopped; the finished runs are in {folder}: the same command goes on from there.", err=True)
+        click.echo(f"Stopped. The finished runs are in {folder}. Repeat the command to continue.", err=True)
         raise click.exceptions.Exit(130) from None
     from shoal.studies.outcome import outcome
 
@@ -116,27 +140,57 @@ def sensitivity(
         click.echo(f"Written: {folder}/runs.parquet, {folder}/sensitivity.html, {folder}/sensitivity.json")
 
 
-@command.command("operators")
+@command.command("operators", cls=SectionedCommand)
 @click.argument("data")
-@click.option("-k", "levels", type=Numbers(), default="5", show_default=True, help="One k or several.")
+@click.option(
+    "-k", "levels", type=Numbers(), default="5", show_default=True, help="Smallest allowed group size, or several."
+)
 @quasi_option
 @click.option(
     "--convention",
     type=click.Choice(["thesis", "sound"]),
     default="thesis",
     show_default=True,
-    help="How loss and risk are measured.",
+    help="How loss and risk are computed; thesis: as in the GOMM thesis.",
 )
-@click.option("--generations", type=click.IntRange(min=1), default=100, show_default=True, help="Of each run.")
-@click.option("--population", type=click.IntRange(min=2), default=200, show_default=True, help="Of each run.")
-@click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Runs of each setting.")
-@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="At most this many.")
-@folder_option("operators", "The folder for the table and the page.")
-@click.option("--json", "as_json", is_flag=True, help="Print where the results are as one JSON object.")
+@click.option(
+    "--generations",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=100,
+    show_default=True,
+    help="Number of generations per run.",
+)
+@click.option(
+    "--population",
+    type=click.IntRange(min=2),
+    metavar="N",
+    default=200,
+    show_default=True,
+    help="Population size of each run.",
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=3,
+    show_default=True,
+    help="Number of runs per setting.",
+)
+@click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=1,
+    show_default=True,
+    help="Largest number of threads.",
+)
+@folder_option("operators", "Write the table and a report into FOLDER.")
+@click.option("--json", "as_json", is_flag=True, help="Print the paths of the results as one JSON object.")
 def operators(
-    data: str, levels: tuple[float, ...], quasi: tuple[str, ...], output: str, as_json: bool, **given: Any
+    data: str, levels: tuple[float, ...], quasi: tuple[str, ...], output: str, as_json: bool, **options: Any
 ) -> None:
-    """How GOMM's operators work on DATA (a file or a known set), alone and together: a table and plots."""
+    """Study the operators of GOMM on DATA, alone and together. DATA is a file or a known data set."""
     from pathlib import Path
 
     import polars as pl
@@ -146,11 +200,11 @@ def operators(
 
     say_when_compiling()
     if not all(level.is_integer() for level in levels):  # neither of NaN nor of infinity
-        raise click.BadParameter("k is a whole number, or several with commas between them", param_hint="-k")
+        raise click.BadParameter("k must be a whole number, or several separated by commas.", param_hint="-k")
     check_study(data, output, ("operators.parquet", "operators.html"))
     values = values_of(data, quasi, 0)
     with progress_bar("operators") as progress:
-        tables = [study_operators(values, int(k), dataset=data, progress=progress, **given) for k in levels]
+        tables = [study_operators(values, int(k), dataset=data, progress=progress, **options) for k in levels]
     table, page = write_operators(pl.concat(tables), Path(output))
     if as_json:
         print_json({"table": str(table), "page": str(page), "rows": sum(t.height for t in tables)})
@@ -158,14 +212,14 @@ def operators(
         click.echo(f"Written: {table}, {page}")
 
 
-@command.command("alpha")
-@click.option("--alphas", type=Numbers(), default=None, help="Other values of alpha.")
-@click.option("--quick", is_flag=True, help="A smaller search at each alpha.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the made microfile.")
-@folder_option(None, "Write a page and JSON here.")
-@click.option("--json", "as_json", is_flag=True, help="Print the tables as one JSON object.")
+@command.command("alpha", cls=SectionedCommand)
+@click.option("--alphas", type=Numbers(), default=None, help="Values of alpha. [default: those of the study]")
+@click.option("--quick", is_flag=True, help="Use a smaller search per alpha.")
+@seed_option
+@folder_option(None, "Write a report and JSON into FOLDER.")
+@json_option
 def alpha(alphas: tuple[float, ...] | None, quick: bool, seed: int, output: str | None, as_json: bool) -> None:
-    """How alpha of the tau test changes the outliers found and the feasible solutions of a made microfile."""
+    """Study how alpha of the tau test changes the outliers and the feasible solutions of a synthetic data set."""
     from pathlib import Path
 
     from shoal.cli.reproduce import print_result

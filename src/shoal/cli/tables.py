@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import click
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table as Grid
-from rich.text import Text
+from rich.table import Table as RichTable
+from rich.text import Text as RichText
 
 from shoal.errors import printable
 from shoal.report.figures import figure
+from shoal.report.page import Grid, Text
+from shoal.report.printed import printed
 
 if TYPE_CHECKING:
     from shoal.gate.figures import Figures
-    from shoal.measures.assessment import Assessment
     from shoal.release import Release
 
 
 PIPE = 110  # columns of a pipe or a log file
-LONG = 40  # characters from which on a cell is a text, whatever its column
+LONG = 40  # a longer cell counts as text in any column
 WORD = 24  # a longer word may be broken
 
 
 def print_table(title: str, headers: Sequence[str], rows: Sequence[Sequence[Any]], left: int = 1) -> None:
-    """A table whose first `left` columns are text and whose others are figures; no figure is ever cut.
+    """Print a table whose first `left` columns are text and whose other columns are numbers, which are never cut.
 
-    One that is too wide for the terminal is turned if it has few rows, and else told in parts.
+    A table that is too wide for the terminal is transposed if it has few rows, and otherwise printed in parts.
     """
     console = Console()
     if not console.is_terminal:
@@ -50,9 +52,9 @@ def print_table(title: str, headers: Sequence[str], rows: Sequence[Sequence[Any]
 
 def _grid(
     title: str, headers: Sequence[str], cells: Sequence[Sequence[str]], left: int, widths: Sequence[int] | None
-) -> Grid:
-    grid = Grid(
-        title=Text(title),
+) -> RichTable:
+    grid = RichTable(
+        title=RichText(title),
         title_justify="left",
         title_style="bold",
         box=box.SIMPLE_HEAD,
@@ -62,16 +64,16 @@ def _grid(
     for j, header in enumerate(headers):
         text = j < left or any(cell_len(row[j]) > LONG for row in cells)
         width = None if widths is None else widths[j]
-        grid.add_column(Text(header), justify="left" if text else "right", overflow="fold", width=width)
+        grid.add_column(RichText(header), justify="left" if text else "right", overflow="fold", width=width)
     for row in cells:
-        grid.add_row(*map(Text, row))
+        grid.add_row(*map(RichText, row))
     return grid
 
 
 def _widths(
     headers: Sequence[str], cells: Sequence[Sequence[str]], left: int, room: int, narrow: bool
 ) -> list[int] | None:
-    """The columns' widths within the room, or None. Texts may take several lines, and headers if `narrow`."""
+    """Return the column widths, or None if they do not fit. Text may take several lines; headers too if `narrow`."""
     widths, least = [], []
     for j, header in enumerate(headers):
         column = [row[j] for row in cells]
@@ -82,17 +84,17 @@ def _widths(
         kept = max([inside, *map(cell_len, header.split())]) if narrow else whole
         widths.append(whole)
         least.append(max(1, min(words, WORD) if text else kept))
-    room -= 3 * len(headers) - 1  # what stands between the columns
+    room -= 3 * len(headers) - 1  # the space between the columns
     if sum(least) > room:
         return None
-    while sum(widths) > room:  # the widest gives first
+    while sum(widths) > room:  # narrow the widest column first
         j = max((j for j in range(len(widths)) if widths[j] > least[j]), key=widths.__getitem__)
         widths[j] -= 1
     return widths
 
 
 def _parts(headers: Sequence[str], cells: Sequence[Sequence[str]], left: int, room: int) -> Iterator[list[int]]:
-    """The columns in parts that fit, the first `left` in each of them."""
+    """Yield the columns in parts that fit; each part has the first `left` columns."""
     first = list(range(left))
     chosen = first
     for j in range(left, len(headers)):
@@ -111,39 +113,20 @@ def _of_columns(
 
 
 def print_release(release: Release) -> None:
-    """What was done and lost, as a statistician wants to see it."""
-    facts = release.facts
-    rows = [
-        ["records", facts["n"]],
-        ["groups", facts["groups"]],
-        ["smallest group", facts["smallest_group"]],
-        ["largest group", facts["largest_group"]],
-        ["information loss", f"{facts['information_loss']:.4f} %"],
-    ]
-    if facts.get("columns"):
-        rows.insert(1, ["protected columns", ", ".join(facts["columns"])])
-    if facts.get("notice"):
-        rows.append(["note", facts["notice"]])
-    if facts.get("lower_bound") is not None:
-        said = "proved optimal" if facts.get("proved") else f"gap {facts['gap']:.2f} %"
-        rows.append(["no groups lose less than", f"{facts['lower_bound']:.4f} % ({said})"])
-    print_table(f"{release.title}", ["", ""], [["k", facts["k"]], ["method", facts["method"]], *rows])
-    if "stages" in facts:
-        stages = [[s["name"], s["loss_before"], s["loss_after"], s["cpu_seconds"]] for s in facts["stages"]]
-        print_table("What was run", ["stage", "loss before, %", "loss after, %", "CPU s"], stages)
-    keys = ["column", "mean_before", "mean_after", "deviation_before", "deviation_after"]
-    changes = [[row[key] for key in keys] for row in release.column_changes()]
-    if changes:
-        heads = ["column", "mean before", "mean after", "std. dev. before", "std. dev. after"]
-        print_table("Numbers", heads, changes)
-    labels = {name: about for name, about in facts.get("per_column", {}).items() if "changed" in about}
-    if labels:
-        rows = [[name, about["kind"], f"{100 * about['changed']:.1f} %"] for name, about in labels.items()]
-        print_table("Labels", ["column", "kind", "cells changed"], rows, left=2)
+    """What a command shows of a release."""
+    print_blocks(printed(release))
+
+
+def print_blocks(blocks: Iterable[Grid | Text]) -> None:
+    for block in blocks:
+        if isinstance(block, Text):
+            click.echo(printable(block.text))
+        else:
+            print_table(block.title, block.heads, block.rows, block.text)
 
 
 def print_figures(figures: Figures | None) -> None:
-    """The three figures, each with what it is about."""
+    """Print the known-column figures."""
     if figures is None:
         return
     from shoal.gate.findings import percent
@@ -162,8 +145,3 @@ def print_figures(figures: Figures | None) -> None:
     unit = " (k counts persons or households)" if figures.unit else ""
     heads = ["an intruder who knows the", "columns", "k", "unique records", "people found"]
     print_table(f"What an intruder finds{unit}", heads, rows)
-
-
-def print_assessment(assessment: Assessment) -> None:
-    rows = [[f.name.replace("_", " "), f.meaning, f.value, f.range] for f in assessment.figures]
-    print_table("Loss and risk", ["figure", "what it says", "value", "range"], rows, left=2)

@@ -1,4 +1,4 @@
-"""`shoal warmup`: compile every kernel now."""
+"""`shoal warmup`: compile all kernels now."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import time
 
 import click
 
+from shoal.cli.help import SectionedCommand
 
-@click.command()
+
+@click.command(cls=SectionedCommand)
 def command() -> None:
-    """Compile every kernel for this machine now, so that no later run has to wait."""
-    from shoal.engine.kernels.compiling import cache_folder, warm_up
+    """Compile everything for this machine now, so that later runs start at once."""
+    from shoal.engine.kernels.compiling import cache_folder, load_library, warm_up
     from shoal.engine.partition.space import search_kernels
     from shoal.protections.microaggregation.kernels.squares import Squares
 
     started = time.perf_counter()
     kernels = warm_up(search_kernels(Squares()))
-    click.echo(f"{kernels} kernels ready in {time.perf_counter() - started:.1f} s, kept in {cache_folder()}")
+    where = "compiled ahead" if load_library() else f"kept in {cache_folder()}"
+    click.echo(f"{kernels} kernels ready in {time.perf_counter() - started:.1f} s, {where}")

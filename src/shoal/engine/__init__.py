@@ -1,1 +1,1 @@
-"""What every search shares: control, progress, trace, clock, sorting of fronts, compiled kernels."""
+"""What all searches share: control, progress, trace, Pareto fronts, the search over partitions, kernels."""

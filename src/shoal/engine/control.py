@@ -1,79 +1,318 @@
-"""How a search is run: work on threads, progress, a clock that caps, and Ctrl-C.
+"""How work is run and stopped: one `Control` for threads, a time limit, progress, notices, Ctrl-C and cancelling.
 
-Work is done in short pieces on worker threads; the caller's thread only waits, so that Ctrl-C reaches it at
-once. It then raises the flag `stopped`, the workers end after their piece, and what they have is the result.
+    control = Control(threads=2, progress=show)
+    threading.Timer(10, control.stop).start()       # any thread may stop the work
+    release = shoal.microaggregate(table, 5, control=control)
+
+The body of a protection runs on a worker thread (`call`). The caller's thread only waits, so Ctrl-C reaches it at
+once, even within a kernel; it then raises `flag`, which searches read as `stopped` and long kernels read themselves.
+A search that is stopped gives the best it has. One that has nothing yet calls `check`, which ends it without a result.
+A second Ctrl-C does not wait for the workers.
 """
 
 from __future__ import annotations
 
+import contextvars
+import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from typing import TypeVar
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from types import FrameType
+from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.arrays import cores
 from shoal.engine.progress import Progress, silent
+from shoal.errors import Stopped, UsageError
+from shoal.notices import collecting, show
 
 T = TypeVar("T")
+LOOK_SECONDS = 0.05  # between two looks of the waiting thread at `cancel`
+
+# The control that the code of this thread works for: a kernel far below a search finds its flag here.
+_current: contextvars.ContextVar[Control | None] = contextvars.ContextVar("control", default=None)
 
 
 class Control:
-    """Runs pieces of work and knows whether to go on."""
+    """Runs pieces of work on threads, and knows whether to go on.
+
+    seconds: after so long a search ends with the best it has. cancel: an event that another thread may set, instead of
+    calling `stop`. flag: one byte, 0 until the work is stopped. notices: what the user should know of the result.
+    """
 
     def __init__(
         self,
         *,
         threads: int | None = None,
-        progress: Progress | None = None,
         seconds: float | None = None,
+        progress: Progress | None = None,
+        cancel: threading.Event | None = None,
     ) -> None:
         self.threads = max(1, threads or 1)
-        self.stopped = False
-        self._progress = progress or silent
-        self._seconds = seconds
-        self._lock = threading.Lock()
-        self.begin()
+        self.flag: NDArray[np.uint8] = np.zeros(1, dtype=np.uint8)
+        self.notices: list[str] = []
+        self.progress = progress or silent
+        self._seconds, self._cancel = seconds, cancel
+        self._lock = threading.RLock()
+        self._root = self
+        self._interrupted = False  # by Ctrl-C; of the root
+        self._parts: weakref.WeakSet[Control] = weakref.WeakSet()
+        self._at_stop: list[Callable[[], None]] = []
+        self._latest: float | None = None  # when the whole ends that this is a part of
+        self.stage()
 
-    def begin(self, total: float = 1.0, unit: float = 1.0) -> None:
-        """Start the clock of a search of so much work; a loss times the unit is what is shown."""
-        self.total, self._unit = total, unit
+    # -- stopping ------------------------------------------------------------------------------------
+
+    @property
+    def stopped(self) -> bool:
+        """Whether to end with the best so far."""
+        return bool(self.flag[0])
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a release says about it."""
+        return {"stopped": True} if self.stopped else {}
+
+    def stop(self) -> None:
+        """End the work and its parts soon; any thread may call it, more than once."""
+        with self._lock:
+            first, self.flag[0] = not self.flag[0], 1
+            parts, actions = list(self._parts), list(self._at_stop) if first else []
+        for part in parts:
+            part.stop()
+        for action in actions:
+            action()
+
+    def check(self) -> None:
+        """End without a result if the work is stopped."""
+        if self.stopped:
+            raise Stopped("The work was stopped before it had a result.")
+
+    @contextmanager
+    def when_stopped(self, action: Callable[[], None]) -> Iterator[None]:
+        """In the block, call `action` once the work is stopped, from the thread that stops it."""
+        with self._lock:
+            self._at_stop.append(action)
+            late = self.stopped
+        if late:
+            action()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._at_stop.remove(action)
+
+    def part(
+        self, share: float = 1.0, *, seconds: float | None = None, progress: Progress | None = None, threads: int = 0
+    ) -> Control:
+        """A control for a part of the work: it stops with the whole; its own time limit does not stop the whole.
+
+        share: of the seconds that the part gets. progress, threads: those of the whole unless given.
+        """
+        part = Control(
+            threads=threads or self.threads,
+            seconds=None if seconds is None else seconds * share,
+            progress=progress or self.progress,
+        )
+        part._root, part.notices, part._latest = self._root, self.notices, self._deadline
+        self._adopt(part)
+        part.stage()
+        return part
+
+    def _adopt(self, part: Control) -> None:
+        with self._lock:
+            self._parts.add(part)
+            part._cancel = part._cancel or self._cancel
+        if self.stopped:
+            part.stop()
+
+    # -- progress ------------------------------------------------------------------------------------
+
+    def stage(self, name: str = "", total: float = 1.0, unit: float = 1.0) -> None:
+        """Begin a stage of so much work, and its time limit; a loss times the unit is what progress shows."""
+        self.total, self._unit, self._stage = total, unit, name
         self.done = 0.0
         self.best: float | None = None
-        self._stage = ""
-        self._deadline = None if self._seconds is None else time.monotonic() + self._seconds
+        ends = [self._latest, None if self._seconds is None else time.monotonic() + self._seconds]
+        self._deadline = min((end for end in ends if end is not None), default=None)
 
     def advance(self, work: float, best: float | None = None, what: str = "") -> bool:
-        """Note that work was done, in the stage told last if none is; says whether to go on."""
+        """Note that work was done, in the last stage named if `what` is empty; gives whether to go on."""
         with self._lock:
             self.done += work
             self._stage = what or self._stage
             if best is not None and (self.best is None or best * self._unit < self.best):
                 self.best = best * self._unit
-            self._progress(min(self.done, self.total), self.total, self.best, self._stage)
+            return self.show(min(self.done, self.total), self.total, self.best, self._stage)
+
+    def show(self, done: float, total: float, best: float | None = None, what: str = "") -> bool:
+        """Show progress, one call at a time; gives whether to go on. A progress that raises KeyboardInterrupt stops."""
+        with self._lock:
+            try:
+                self.progress(done, total, best, what)
+            except KeyboardInterrupt:
+                self._interrupt()
             if self._deadline is not None and time.monotonic() > self._deadline:
-                self.stopped = True
+                self.stop()
+            self._look()
         return not self.stopped
 
+    def notice(self, text: str) -> None:
+        """Keep something that the user should know with the result; `shoal.notices.notice` does it from anywhere."""
+        if text not in self.notices:
+            self.notices.append(text)
+
+    def _look(self) -> None:
+        if self._cancel is not None and self._cancel.is_set():
+            self.stop()
+
+    def _interrupt(self) -> None:
+        self._root._interrupted = True
+        self._root.stop()
+
+    # -- threads -------------------------------------------------------------------------------------
+
+    def call(self, body: Callable[[], T]) -> T:
+        """The result of the body, which runs on a worker thread while this thread waits for it and for Ctrl-C.
+
+        Within the body of another control the thread is a worker already; then this control stops with the other.
+        """
+        outer = _current.get()
+        if outer is not None:
+            if outer._root is not self._root:
+                outer._adopt(self)
+            return self._do(body)
+        self._root.stage()  # its time limit begins
+        self._latest = None if self._root is self else self._root._deadline
+        self.stage()
+        try:
+            return self._on_threads([body], 1)[0]
+        except Stopped:
+            if self._root._interrupted:
+                raise KeyboardInterrupt from None
+            raise
+
     def run(self, pieces: Sequence[Callable[[], T]]) -> list[T]:
-        """The results of all pieces, in their order; on Ctrl-C the flag goes up and the pieces finish early."""
-        ready = threading.Event()  # no piece starts before Ctrl-C is caught
+        """The results of all pieces, in their order; a piece may read `stopped` and end early."""
+        workers = min(self.threads, len(pieces))
+        if workers <= 1 and _current.get() is not None:
+            return [self._do(piece) for piece in pieces]
+        return self._on_threads(pieces, workers)
 
-        def when_ready(piece: Callable[[], T]) -> T:
-            ready.wait()
-            return piece()
+    def map(self, work: Callable[..., T], *items: Sequence[Any]) -> list[T]:
+        """work(*item) for the items of each sequence, in their order."""
+        return self.run([partial(work, *item) for item in zip(*items, strict=True)])
 
-        with ThreadPoolExecutor(self.threads) as pool:
+    def _do(self, piece: Callable[[], T]) -> T:
+        token = _current.set(self)
+        try:
+            with collecting(self.notices):
+                return piece()
+        finally:
+            _current.reset(token)
+
+    def _show_notices(self, shown: int, outermost: bool) -> int:
+        """Show new notices from the thread that called, as soon as they come; gives how many were shown."""
+        fresh = self.notices[shown:] if outermost else []
+        for text in fresh:
+            show(text)
+        return shown + len(fresh)
+
+    @contextmanager
+    def _first_interrupt(self) -> Iterator[None]:
+        """In the block, the first Ctrl-C stops the work instead of raising KeyboardInterrupt, which may arrive between
+        any two lines, even while a thread starts; the second raises it. Other handlers than Python's are left alone.
+        """
+
+        def handle(number: int, frame: FrameType | None) -> None:
+            if self._root._interrupted:
+                signal.default_int_handler(number, frame)
+            self._interrupt()
+
+        if (
+            threading.current_thread() is not threading.main_thread()
+            or signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+        ):
+            yield
+            return
+        signal.signal(signal.SIGINT, handle)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def _on_threads(self, pieces: Sequence[Callable[[], T]], workers: int) -> list[T]:
+        """Daemon threads, unlike those of a pool, let the process end at a second Ctrl-C."""
+        results: dict[int, T] = {}
+        errors: dict[int, BaseException] = {}
+        places = iter(range(len(pieces)))
+        lock, ended = threading.Lock(), threading.Event()
+        at_work = set(range(workers))
+
+        def work(worker: int) -> None:
             try:
-                futures = [pool.submit(when_ready, piece) for piece in pieces]
-            except BaseException:
-                self.stopped = True
-                ready.set()
-                raise
-            while True:
-                try:
-                    ready.set()
-                    if not wait(futures, timeout=0.2).not_done:
+                while True:
+                    with lock:
+                        place = -1 if errors else next(places, -1)
+                    if place < 0:
                         break
-                except KeyboardInterrupt:
-                    self.stopped = True
-        return [future.result() for future in futures]
+                    try:
+                        results[place] = self._do(pieces[place])
+                    except BaseException as error:  # raised again where the results are waited for
+                        errors[place] = error
+            finally:
+                with lock:
+                    at_work.remove(worker)
+                    if not at_work:
+                        ended.set()
+
+        with self._first_interrupt():
+            try:
+                for worker in range(workers):
+                    context = contextvars.copy_context()
+                    threading.Thread(target=context.run, args=(work, worker), name="shoal", daemon=True).start()
+            except BaseException:
+                self.stop()
+                raise
+            outermost, shown = _current.get() is None, 0
+            while workers and not ended.is_set():
+                try:
+                    ended.wait(LOOK_SECONDS)
+                    self._look()
+                    shown = self._show_notices(shown, outermost)
+                except KeyboardInterrupt:  # of a caller that handles Ctrl-C itself
+                    if self._root._interrupted:
+                        raise
+                    self._interrupt()
+            self._show_notices(shown, outermost)
+        if errors:
+            raise errors[min(errors)]
+        return [results[place] for place in range(len(pieces))]
+
+
+def control_of(
+    control: Control | None, threads: int | None, progress: Progress | None, usual_threads: int | None = None
+) -> Control:
+    """The control of a public function: the one it was called with, or one of its other parameters."""
+    if control is None:
+        return Control(threads=threads or usual_threads or cores(), progress=progress)
+    if threads is not None or progress is not None:
+        raise UsageError("threads and progress belong to the control: write Control(threads=…, progress=…).")
+    return control
+
+
+def shielded(body: Callable[[], T]) -> T:
+    """The result of the body, which has to be finished even though the work is stopped."""
+    control = Control()
+    control.notices = current().notices
+    return control._do(body)
+
+
+def current() -> Control:
+    """The control that this thread works for, or one that nobody stops."""
+    return _current.get() or Control()

@@ -1,4 +1,4 @@
-"""How a long search tells where it is: `progress(done, total, best, what)`, called a few times a second.
+"""How a long search reports where it is: `progress(done, total, best, what)`, called a few times a second.
 
 `best` is the lowest loss so far (in percent where there is one), `what` the stage in a word or two.
 The command line draws a bar from it; a library user may pass any function of that shape.

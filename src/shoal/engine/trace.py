@@ -22,7 +22,7 @@ class Point(NamedTuple):
 
 
 class Trace:
-    """A progress that remembers what it was told, and tells it on."""
+    """A progress that keeps what a search reports, and passes it on."""
 
     def __init__(self, progress: Progress = silent) -> None:
         self._progress = progress

@@ -1,5 +1,5 @@
-"""The release gate: what a release promises and what can still leak, looked for in the released file itself.
+"""The release check: verifies the guarantees in the written file itself, and looks for other disclosures.
 
-Nothing here is shared with the methods or with the measures: what they got wrong, they cannot hide. `check` compares a
-release with its original, `saving` lets a file take its place only when it keeps its promises.
+It shares no code with the methods and measures, so it finds their mistakes. `check` compares a release with its
+original, and `saving` gives a file its final name only if it keeps its guarantees.
 """

@@ -14,14 +14,33 @@ from typing import Any
 
 import polars as pl
 
-from shoal.errors import UsageError
-from shoal.gate import promises
-from shoal.gate.asked import Asked, TargetGroup, read_diversity
+from shoal.errors import UsageError, check_choice
 from shoal.gate.cells import comparable, sorted_rows
-from shoal.gate.checks import content, exposure, linkage, members, previous, roles, target_group, traces
+from shoal.gate.checks import (
+    content,
+    every_release,
+    exposure,
+    linkage,
+    members,
+    previous,
+    promise_checks,
+    roles,
+    traces,
+)  # fmt: skip
 from shoal.gate.context import CheckContext
-from shoal.gate.findings import Finding, Findings
+from shoal.gate.findings import BLOCK, Finding, Findings, as_sentences
+from shoal.gate.guarantees import OF_CLASSES, Guarantees
 from shoal.gate.policy import policy_named
+from shoal.gate.promises import (
+    DISTANCES,
+    KAnonymity,
+    LDiversity,
+    Masked,
+    Promise,
+    SameValues,
+    TCloseness,
+    read_diversity,
+)  # fmt: skip
 from shoal.gate.reading import Written, frame_of, read_written
 from shoal.gate.row_order import follows, shuffled_order
 from shoal.sources.reading import read
@@ -30,22 +49,22 @@ from shoal.table.table import Table
 
 Check = Callable[[CheckContext], Finding | tuple[Finding, ...]]
 
-# k, l and t, of a release or of one of its steps.
-PROTECTION: tuple[Check, ...] = (
-    promises.within_groups, promises.joint_k, promises.least_l, promises.greatest_t,
+# What every release promises, in the order in which it is shown; the check of a type of promise stands in its own file.
+# Each of these checks always has an answer, but for those in PARTICULAR and for types that nobody promised.
+PROMISES: tuple[Check | type[Promise], ...] = (
+    every_release.rows, every_release.columns, every_release.written, every_release.identifiers,
+    roles.looks_like_identifier, every_release.untouched, SameValues, Masked, roles.looks_like_unit, roles.known_k,
+    roles.every_role, *OF_CLASSES, content.undone, content.row_order,
 )  # fmt: skip
-# What every release promises, in the order in which it is shown. Each of these checks always has an answer.
-PROMISES: tuple[Check, ...] = (
-    promises.rows, promises.columns, promises.written, promises.identifiers, roles.looks_like_identifier,
-    promises.untouched, promises.swapped, target_group.swapped_signal, roles.looks_like_unit, roles.known_k,
-    roles.every_role, *PROTECTION, content.undone, content.row_order,
+# What is promised of every table, whether it is written or not.
+ALWAYS: tuple[Check, ...] = (
+    every_release.rows, every_release.columns, every_release.identifiers, every_release.untouched,
+    exposure.few_suppressed,
 )  # fmt: skip
-# What only some releases promise: nothing is promised, and nothing checked, where these do not hold.
-PARTICULAR: Mapping[Check, Callable[[CheckContext], bool]] = {
-    promises.written: lambda context: context.expected is not None,
-    promises.swapped: lambda context: bool(context.asked.swapped),
-    target_group.swapped_signal: lambda context: bool(context.asked.swapped),
-    promises.within_groups: lambda context: bool(context.asked.column_groups and context.class_sets),
+PARTICULAR: Mapping[Check | type[Promise], Callable[[CheckContext], bool]] = {
+    every_release.written: lambda context: context.expected is not None,
+    Masked: lambda context: bool(context.guarantees.swapped or context.guarantees.of(Masked, every_step=True)),
+    **dict.fromkeys(OF_CLASSES, lambda context: True),  # measured although nobody promised them
 }
 # What may leak all the same.
 LEAKS: tuple[Check, ...] = (
@@ -104,29 +123,57 @@ def check(
     Roles(quasi=(*moved, *kept)).check(table.columns)
     chosen = _protected(table, moved, kept)
     weight = (table.roles.weight,) if round_weight and table.roles.weight else ()
-    asked = Asked(
-        table.roles, chosen, k, kept, tuple(tuple(group) for group in column_groups), read_diversity(l), t, distance,
-        moved, weight, _targets(moved, vital, decoys),
-    )  # fmt: skip
+    check_choice("distance", distance, DISTANCES)
+    classes = _promises_of_classes(chosen, kept, column_groups, k, table.roles.confidential, l, t, distance)
+    promises = (*classes, *(SameValues((name,)) for name in moved), *_masked(moved, vital, decoys))
+    guarantees = Guarantees(table.roles, tuple(dict.fromkeys((*chosen, *moved))), promises, weight)
     before = _without_gaps(frame_of(table.frame), chosen, missing)
     labels = table.source.labels.values if table.source is not None and table.source.labels is not None else {}
     context = CheckContext(
-        before, _written(release, before), asked, judge, labels=labels,
+        before, _written(release, before), guarantees, judge, labels=labels,
         previous=None if previous is None else _written(previous, before),
         accept_k=accept_k, first_release=first_release, keep_order=keep_order,
     )  # fmt: skip
     return examine(aligned(context, shuffled, seed))
 
 
-def _targets(moved: Sequence[str], vital: tuple[str, Sequence[Any]] | None, decoys: int) -> tuple[TargetGroup, ...]:
-    """The target group whose regions were swapped, where it was named."""
+def _promises_of_classes(
+    chosen: tuple[str, ...],
+    within: tuple[str, ...],
+    column_groups: Sequence[Sequence[str]],
+    k: int | None,
+    confidential: tuple[str, ...],
+    l: Any,  # noqa: E741
+    t: float | None,
+    distance: str,
+) -> list[Promise]:
+    """k, l and t as the caller names them; a k that nobody names is measured."""
+    for group in column_groups:
+        for name in group:
+            if name not in chosen:
+                raise UsageError(f"the column group {', '.join(group)} names {name!r}, which is not protected")
+    sets = [(*group, *within) for group in column_groups] or [(*chosen, *within)]
+    groups, wanted_l = bool(column_groups), read_diversity(l)
+    found: list[Promise] = []
+    for columns in sets:
+        found.append(KAnonymity(columns, 2 if k is None else k, group=groups, promised=k is not None))
+        if wanted_l is not None:
+            found.append(LDiversity(columns, confidential, wanted_l.l, wanted_l.kind, wanted_l.c))
+        if t is not None or (distance != "equal" and confidential):
+            limit = 1.0 if t is None else t
+            found.append(TCloseness(columns, confidential, limit, distance, promised=t is not None))
+    return found
+
+
+def _masked(moved: Sequence[str], vital: tuple[str, Sequence[Any]] | None, decoys: int) -> tuple[Masked, ...]:
+    """The target group whose regions were swapped, where it was named: its signal is measured."""
     if vital is None:
         if decoys:
             raise UsageError("--decoys belongs to a target group. Name it with --vital COL=v1,v2 or remove --decoys")
         return ()
     if not moved:
         raise UsageError("--vital needs the column of the regions. Add --swapped COLUMN or remove --vital")
-    return (TargetGroup(vital[0], tuple(vital[1]), moved[0], decoys=decoys),)
+    return (Masked((moved[0],), vital[0], tuple(vital[1]), decoys=decoys, promised=False),)
 
 
 def _protected(table: Table, moved: Sequence[str], within: Sequence[str]) -> tuple[str, ...]:
@@ -143,21 +190,58 @@ def _protected(table: Table, moved: Sequence[str], within: Sequence[str]) -> tup
 def examine(context: CheckContext) -> Findings:
     """The findings on a context: every check, the three figures, and the CPU time of all this."""
     begin = time.process_time()
-    found = _made(PROMISES, context)
-    for number, step in enumerate(context.asked.also, start=1):
-        kept = _made(PROTECTION, replace(context, asked=replace(step, roles=context.asked.roles)))
-        found += [replace(finding, check=f"{finding.check} of step {number}") for finding in kept]
+    found = _made(_with_other_types(PROMISES, context), context)
+    for step in context.guarantees.steps:
+        of_step = replace(context, guarantees=context.guarantees.of_step(step))
+        if of_step.guarantees.of(KAnonymity):
+            kept = _made(OF_CLASSES, of_step)
+            found += [replace(finding, check=f"{finding.check} of step {step.number}") for finding in kept]
     found += _made(LEAKS, context)
     return Findings(found, context.policy.name, context.figures, time.process_time() - begin)
 
 
-def _made(checks: Sequence[Check], context: CheckContext) -> list[Finding]:
+def broken_promises(context: CheckContext) -> list[str]:
+    """What does not hold of the table, as sentences: what every release promises, its promises, those of its steps."""
+    found = [finding for finding in _made((*ALWAYS, *_promised_types(context)), context) if finding.status == BLOCK]
+    problems = [as_sentences(finding) for finding in found]
+    for step in context.guarantees.steps:
+        of_step = replace(context, guarantees=context.guarantees.of_step(step))
+        for finding in _made(_promised_types(of_step), of_step):
+            if finding.status == BLOCK:
+                last = step == context.guarantees.steps[-1]
+                later = "" if last else " A later step changed it: let the steps have different columns."
+                columns = ", ".join(of_step.guarantees.columns)
+                problems.append(
+                    f"What step {step.number} ({step.name}) promised of {columns} does not hold in the final table. "
+                    f"{as_sentences(finding)}{later}"
+                )
+    return problems
+
+
+def _promised_types(context: CheckContext) -> tuple[type[Promise], ...]:
+    """The types of promises that hold for the whole release, in the order in which they were given."""
+    return tuple(dict.fromkeys(type(promise) for promise in context.guarantees.of(Promise)))
+
+
+def _with_other_types(
+    checks: Sequence[Check | type[Promise]], context: CheckContext
+) -> tuple[Check | type[Promise], ...]:
+    """The checks, and those of types of promises that they do not name."""
+    return (*checks, *(kind for kind in _promised_types(context) if kind not in checks))
+
+
+def _made(checks: Sequence[Check | type[Promise]], context: CheckContext) -> list[Finding]:
     found: list[Finding] = []
-    for function in checks:
-        if function in PARTICULAR and not PARTICULAR[function](context):
-            continue
-        result = function(context)
-        found.extend([result] if isinstance(result, Finding) else result)
+    of_promises = promise_checks()
+    for entry in checks:
+        function: Check
+        if isinstance(entry, type):
+            function, wanted = of_promises[entry], bool(context.guarantees.of(entry, every_step=True))
+        else:
+            function, wanted = entry, True
+        if PARTICULAR[entry](context) if entry in PARTICULAR else wanted:
+            result = function(context)
+            found.extend([result] if isinstance(result, Finding) else result)
     return found
 
 
@@ -167,7 +251,7 @@ def aligned(context: CheckContext, shuffled: bool, seed: int | str | None) -> Ch
     if before.height != after.height:
         return replace(context, aligned=False)
     if seed is not None:
-        rows = before[shuffled_order(seed, before, context.asked.changed)]
+        rows = before[shuffled_order(seed, before, context.guarantees.changed)]
         return replace(context, before=rows, order="shuffled")
     if shuffled:  # no column is sure to show that the rows stand side by side all the same
         return replace(context, order="shuffled", aligned=False)

@@ -1,4 +1,4 @@
-"""What a check looks at: original and release side by side, what was asked, and the policy.
+"""What a check looks at: original and release side by side, what is guaranteed, and the policy.
 
 Rows stand side by side where `aligned`; a shuffled file whose seed is not known cannot be compared row by row.
 """
@@ -14,7 +14,6 @@ import numpy as np
 import polars as pl
 
 from shoal.arrays import Bools, Floats, Ints
-from shoal.gate.asked import Asked
 from shoal.gate.cells import (
     TEXT,
     Classes,
@@ -29,8 +28,10 @@ from shoal.gate.cells import (
 from shoal.gate.copies import copied_columns
 from shoal.gate.figures import Figures, measure_figures
 from shoal.gate.findings import BLOCK, INFO, OK, WARN, Finding
+from shoal.gate.guarantees import Guarantees
 from shoal.gate.known import KnownColumns, known_columns
 from shoal.gate.policy import Policy
+from shoal.gate.promises import KAnonymity
 from shoal.gate.reading import Written
 
 STAR = "*"
@@ -48,7 +49,7 @@ class CheckContext:
 
     before: pl.DataFrame
     written: Written
-    asked: Asked
+    guarantees: Guarantees
     policy: Policy
     order: str = "kept"
     aligned: bool = True
@@ -85,7 +86,7 @@ class CheckContext:
     @cached_property
     def columns(self) -> KnownColumns:
         """The released columns by who may know them."""
-        return known_columns(self.asked, self.after.columns)
+        return known_columns(self.guarantees, self.after.columns)
 
     @cached_property
     def figures(self) -> Figures:
@@ -105,7 +106,7 @@ class CheckContext:
     @cached_property
     def untouched(self) -> tuple[str, ...]:
         """The columns that should be unchanged, and that the release has."""
-        left_out = {*self.asked.roles.removed, *self.asked.changed}
+        left_out = {*self.guarantees.roles.removed, *self.guarantees.changed}
         return tuple(name for name in self.before.columns if name not in left_out and name in self.after.columns)
 
     @property
@@ -121,13 +122,12 @@ class CheckContext:
     @property
     def promised_k(self) -> int:
         """The largest k that was promised or wanted; 2 where none was."""
-        parts = (self.asked, *self.asked.also)
-        return max((k for asked in parts for k in (asked.k, asked.wanted_k) if k is not None), default=2)
+        return max((promise.k for promise in self.guarantees.of(KAnonymity, every_step=True)), default=2)
 
     @cached_property
     def units(self) -> Ints | None:
         """Each record's person or household, numbered from 0, where a column marks it."""
-        name = self.asked.unit
+        name = self.guarantees.unit
         if name is None or not self.aligned:
             return None
         return codes(self.before[name]) - 1
@@ -192,20 +192,21 @@ class CheckContext:
     @cached_property
     def class_sets(self) -> list[Classes]:
         """The classes in which k is promised: over each column group, or over all quasi-identifiers."""
-        groups = [tuple(name for name in group if name in self.quasi) for group in self.asked.column_groups]
+        groups = [tuple(name for name in group if name in self.quasi) for group in self.guarantees.column_groups]
         if not any(groups):
             return [self.joint] if self.quasi else []
-        return [self.joint if set(group) == set(self.quasi) else self.of_columns(group) for group in groups if group]
+        return [self.over(group) for group in groups if group]
 
-    def of_columns(self, columns: tuple[str, ...]) -> Classes:
-        return self.over(columns)
+    def over_released(self, columns: tuple[str, ...]) -> Classes:
+        """The equivalence classes over those of the columns that the release has."""
+        return self.over(tuple(name for name in columns if name in self.after.columns))
 
     @cached_property
     def aggregated(self) -> dict[str, tuple[Floats, Floats]]:
         """The quasi-identifiers that are numbers before and after: both, row by row."""
         if not self.aligned:
             return {}
-        labels = {*self.asked.roles.nominal, *self.asked.roles.order}  # numbers that are codes
+        labels = {*self.guarantees.roles.nominal, *self.guarantees.roles.order}  # numbers that are codes
         both = [
             name
             for name in self.quasi
@@ -218,7 +219,7 @@ class CheckContext:
         """For each untouched column, the rows in which it differs from the original."""
         ways: dict[str, Any] = {"blanks": self.written.blanks, "tolerance": self.written.tolerance}
         # Columns that no group crosses are protected too, and a protected column has one zero.
-        exact = {name: name not in self.asked.within for name in self.untouched}
+        exact = {name: name not in self.guarantees.within for name in self.untouched}
         return {
             name: differing(self.before[name], self.after[name], signed_zero=exact[name], **ways)
             for name in self.untouched

@@ -24,8 +24,8 @@ DISTINCT = 20  # values that show a copy among rows whose order is not known
 
 def copied_columns(context: CheckContext) -> dict[str, str]:
     """For each released column that copies a protected one, the name of that one."""
-    protected = [name for name in context.asked.quasi if name in context.before.columns]
-    left_out = {*protected, *context.asked.within, *context.asked.roles.accept_derived}
+    protected = [name for name in context.guarantees.quasi if name in context.before.columns]
+    left_out = {*protected, *context.guarantees.within, *context.guarantees.roles.accept_derived}
     others = [name for name in context.after.columns if name not in left_out]
     found: dict[str, str] = {}
     for source in protected:

@@ -12,7 +12,6 @@ import numpy as np
 import polars as pl
 
 from shoal.arrays import Floats, Ints
-from shoal.gate.asked import Diversity
 from shoal.gate.cells import Classes, codes
 
 
@@ -25,18 +24,17 @@ class Pairs(NamedTuple):
     starts: Ints  # the first pair of each class
 
 
-def diversity(classes: Classes, column: pl.Series, asked: Diversity | None) -> float:
+def diversity(classes: Classes, column: pl.Series, kind: str, c: float) -> float:
     """The l of the worst class; infinite if no row is kept."""
     pairs = _pairs(classes, codes(column))
     if not pairs.records.size:
         return float("inf")
-    kind = "distinct" if asked is None else asked.kind
     if kind == "distinct":
         return float(np.diff(pairs.starts, append=pairs.records.size).min())
     if kind == "entropy":
         share = pairs.records / classes.sizes[pairs.group]
         return float(np.exp(np.add.reduceat(-share * np.log(share), pairs.starts).min()))
-    return _recursive(pairs, 1.0 if asked is None else asked.c)
+    return _recursive(pairs, c)
 
 
 def farthest(classes: Classes, column: pl.Series, distance: str) -> float:

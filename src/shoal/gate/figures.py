@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from shoal.arrays import Bools, Floats, Ints
 from shoal.gate.cells import Classes, codes, comparable, differing, is_number, numbers
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 ALL = 20_000  # up to so many records each one is looked for
 SAMPLE = 5_000
 TREE_DIMENSIONS = 40  # beyond that a search tree visits nearly every point, and comparing codes is faster
+FEW_PAIRS = 1_000_000  # up to so many, comparing all is faster than to load and grow a tree
 CELLS = 4_000_000  # distances held at once
 NEAR = 1e-9  # relative difference of two distances that count as equal
 
@@ -182,7 +182,7 @@ def _space(context: CheckContext, found: Classes, drawn: Ints) -> _Space:
             exact.append(codes(after))
             continue
         ranks = _ranks(context, name)
-        codes_only = name in context.asked.roles.nominal
+        codes_only = name in context.guarantees.roles.nominal
         if ranks is not None or (is_number(before) and is_number(after) and not codes_only):
             old, new = ranks if ranks is not None else (numbers(before), numbers(after))
             gaps = np.isnan(old) | np.isnan(new)
@@ -233,7 +233,8 @@ def _pick(space: _Space) -> Pick:
     """The tuples that fit each person best."""
     if not space.points.shape[1] and not space.labels.shape[1]:  # everything agrees exactly
         return _by_block(space)
-    if space.points.shape[1] + _indicator_count(space) <= TREE_DIMENSIONS:
+    many = space.own.size * space.counts.size > FEW_PAIRS
+    if many and space.points.shape[1] + _indicator_count(space) <= TREE_DIMENSIONS:
         return _by_tree(space)
     return _by_comparison(space)
 
@@ -254,6 +255,8 @@ def _indicator_count(space: _Space) -> int:
 
 def _by_tree(space: _Space) -> Pick:
     """Nearest tuples by a search tree: labels as scaled indicators, blocks far apart in a dimension of their own."""
+    from scipy.spatial import cKDTree
+
     points, people = [space.points], [space.people]
     for j, cost in enumerate(space.costs):
         size = int(max(space.labels[:, j].max(initial=0), space.wanted[:, j].max(initial=0))) + 1
@@ -280,7 +283,7 @@ def _by_tree(space: _Space) -> Pick:
 
 
 def _by_comparison(space: _Space) -> Pick:
-    """Nearest tuples by comparing each person with every tuple: for labels with large domains."""
+    """Nearest tuples by comparing each person with every tuple: for small tables and labels with large domains."""
     right = np.zeros(space.own.size, dtype=bool)
     total = np.ones(space.own.size, dtype=np.int64)
     candidates: list[Ints] = [np.empty(0, dtype=np.int64)] * space.own.size
@@ -328,7 +331,7 @@ def _standardized(old: Floats, new: Floats) -> tuple[Floats, Floats]:
 
 def _ranks(context: CheckContext, name: str) -> tuple[Floats, Floats] | None:
     """Both versions of an ordinal column as ranks, where its order is known and holds every value."""
-    order = context.asked.roles.order.get(name)
+    order = context.guarantees.roles.order.get(name)
     dtype = context.before[name].dtype
     if order is None and isinstance(dtype, pl.Enum):
         order = tuple(dtype.categories)

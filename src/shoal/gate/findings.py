@@ -46,6 +46,12 @@ class Finding:
     todo: str = ""
 
 
+def as_sentences(finding: Finding) -> str:
+    """A finding and what to do, as sentences."""
+    parts = [part[0].upper() + part[1:] for part in (finding.finding, finding.todo) if part]
+    return " ".join(f"{part.rstrip('.')}." for part in parts)
+
+
 class Findings(Sequence[Finding]):
     """The findings of all checks, the policy they were judged by, and the three figures of the release."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shoal.gate.asked import Asked
+from shoal.gate.guarantees import Guarantees
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class KnownColumns:
         return (*self.not_confidential, *self.confidential)
 
 
-def known_columns(asked: Asked, released: Sequence[str]) -> KnownColumns:
+def known_columns(guarantees: Guarantees, released: Sequence[str]) -> KnownColumns:
     """The columns of a release, sorted by who may know them; a quasi-identifier that was not protected is known."""
-    roles = asked.roles
-    protected = [name for name in (*asked.quasi, *asked.within) if name in released]
+    roles = guarantees.roles
+    protected = [name for name in (*guarantees.quasi, *guarantees.within) if name in released]
     weight = [name for name in (roles.weight,) if name in released and name is not None and name not in protected]
     as_is = [name for name in roles.as_is if name in released and name not in protected]
     confidential = [name for name in roles.confidential if name in released and name not in protected]

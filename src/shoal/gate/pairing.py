@@ -33,7 +33,7 @@ def follows_original(context: CheckContext) -> bool | None:
         rows = np.sort(np.random.default_rng(0).choice(rows, SAMPLE, replace=False))
     strength: list[float] = []
     for name in (
-        name for name in context.asked.quasi if name in context.after.columns and name in context.before.columns
+        name for name in context.guarantees.quasi if name in context.after.columns and name in context.before.columns
     ):
         before, after = context.before[name].gather(rows), context.after[name].gather(rows)
         if before.n_unique() < 2 or after.n_unique() < 2:

@@ -1,37 +1,36 @@
-"""The order of shuffled rows: drawn from the run's secret, or from a seed that was typed and the original values.
+"""The order of shuffled rows: drawn from the run's secret, or from a typed seed and the original values.
 
-The secret is 128 random bits that stand in the internal recipe alone. A typed seed makes the order repeatable for
-whoever has the seed and the original, so both are kept apart from the release. What compares rows asks here first
-whether they stand side by side.
+Only the internal recipe holds the secret, 128 random bits. Anyone with the original and a typed seed can restore the
+order, so keep both apart from the release. `side_by_side` aligns the rows for code that compares them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import secrets
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shoal.errors import InputError, ShoalWarning, UsageError
+from shoal.errors import InputError, UsageError
 from shoal.gate.cells import comparable, differing, is_number, numbers, sorted_rows
 from shoal.gate.reading import frame_of
+from shoal.notices import notice
 from shoal.table.frames import wrap
 from shoal.table.table import Table
 
 
 def shuffled_order(key: int | str, original: pl.DataFrame, columns: Sequence[str]) -> NDArray[np.int64]:
-    """Which row of the original stands in each row of the shuffled file; key: a secret (hexadecimal) or a seed."""
+    """Return the original row of each row of the shuffled file; `key` is a secret (hexadecimal) or a seed."""
     if isinstance(key, str):
         return np.random.Generator(np.random.Philox(key=int(key, 16) % 2**128)).permutation(original.height)
     return _seeded_order(key, original, columns)
 
 
 def new_secret() -> str:
-    """128 random bits, hexadecimal."""
+    """Return 128 random bits, hexadecimal."""
     return secrets.token_hex(16)
 
 
@@ -49,8 +48,8 @@ def _seeded_order(seed: int, original: pl.DataFrame, columns: Sequence[str]) -> 
 
 
 WAYS = (
-    "give the recipe of the run to have them compared (--recipe), or the seed if one was typed (--seed), or say only "
-    "that they are shuffled (--shuffled)"
+    "To compare the rows, add --recipe FILE with the recipe of the run, or --seed N if a seed was typed. Otherwise add "
+    "--shuffled."
 )
 
 
@@ -63,10 +62,22 @@ def side_by_side(
     seed: int | str | None = None,
     ways: str = WAYS,
 ) -> Table | None:
-    """The protected table with its rows beside the original's; None for a shuffled one whose seed is not given.
+    """Return the protected table with its rows in the original's order.
 
-    columns: those that were protected. Rows in another order that nobody spoke of are an error, as is a wrong seed;
-    ways: what a message proposes.
+    Args:
+        before: The original.
+        after: The release.
+        columns: The protected columns.
+        shuffled: Whether the rows of the release were shuffled.
+        seed: The seed or secret of the shuffle.
+        ways: What the messages advise.
+
+    Returns:
+        The aligned table, or None if the rows are shuffled and no seed is known.
+
+    Raises:
+        UsageError: The seed or secret does not restore the order.
+        InputError: The rows are in a different order, and `shuffled` is not set.
     """
     if shuffled and seed is None:
         return None
@@ -82,28 +93,27 @@ def side_by_side(
         new = new[back]
         if _first_difference(old, new, untouched) is not None:
             raise UsageError(
-                "the seed or secret does not bring the rows of the release beside those of the original: give the "
-                "recipe or the seed of the run that shuffled them, and the columns that it protected"
+                "The seed or secret does not restore the original row order. Use the recipe or the seed of the run "
+                "that shuffled the file, and the same quasi-identifiers."
             )
         return Table(wrap(after.frame)[back.tolist()].to_native(), after.roles, after.source)
-    found = _first_difference(old, new, untouched)
-    if found is not None and sorted_rows(old, untouched).equals(sorted_rows(new, untouched)):
-        name, row = found
+    difference = _first_difference(old, new, untouched)
+    if difference is not None and sorted_rows(old, untouched).equals(sorted_rows(new, untouched)):
+        name, row = difference
         raise InputError(
-            f"the rows of the release are those of the original in another order (first in {name!r}, row {row}), and "
-            f"figures that compare rows would be wrong: {ways}"
+            f"The rows of the release are in a different order than in the original (first difference: {name!r}, row "
+            f"{row}). Measures that compare rows would be wrong. {ways}"
         )
     if not untouched and not follows(old, new, columns):
-        warnings.warn(
-            f"the rows of the release do not seem to be in the original's order, and no column tells: if so, {ways}",
-            ShoalWarning,
-            stacklevel=3,
+        notice(
+            "The rows may be in a different order than in the original. There is no unchanged column to verify this. "
+            f"{ways}"
         )
     return after
 
 
 def _first_difference(before: pl.DataFrame, after: pl.DataFrame, columns: Sequence[str]) -> tuple[str, int] | None:
-    """The first column that differs in a row, and the row, counted from 1."""
+    """Return the first column that differs in a row, and the row, counted from 1."""
     for name in columns:
         cells = differing(before[name], after[name])
         if cells.any():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,15 +11,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.errors import PromiseError, ShoalWarning
-from shoal.gate.asked import Asked
+from shoal.errors import PromiseError
 from shoal.gate.cells import classes
-from shoal.gate.check import examine
+from shoal.gate.check import broken_promises, examine
 from shoal.gate.context import CheckContext
-from shoal.gate.findings import Finding, Findings
+from shoal.gate.findings import Finding, Findings, as_sentences
+from shoal.gate.guarantees import Guarantees
 from shoal.gate.policy import policy_named
 from shoal.gate.reading import Written, frame_of, read_written
 from shoal.gate.row_order import shuffled_order
+from shoal.notices import notice
 from shoal.sources.files import as_polars, write_file
 from shoal.table.source import FileSource
 from shoal.table.table import Table
@@ -52,7 +52,7 @@ class Saving:
 def save_checked(
     original: Table,
     table: Any,
-    asked: Asked,
+    guarantees: Guarantees,
     target: Path,
     saving: Saving,
     key: int | str,
@@ -67,7 +67,7 @@ def save_checked(
     before, after, source = frame_of(original.frame), as_polars(table), original.source
     earlier = None if saving.previous is None else read_written(Path(saving.previous), after)
     if saving.shuffle:
-        order = shuffled_order(key, before, asked.changed)
+        order = shuffled_order(key, before, guarantees.changed)
         before, after = before[order], after[order]
         source = None if source is None else source.take(order)
     found: list[Findings] = []
@@ -77,7 +77,7 @@ def save_checked(
         given = {} if dialect is None else {"encoding": dialect.encoding}
         written = read_written(temporary, after, name=target.name, **given)
         context = CheckContext(
-            before, written, asked, judge, order="shuffled" if saving.shuffle else "kept",
+            before, written, guarantees, judge, order="shuffled" if saving.shuffle else "kept",
             aligned=written.frame.height == before.height, expected=after,
             previous=earlier, labels=_labels(source), accept_k=saving.accept_k, first_release=saving.first_release,
             keep_order=saving.keep_order,
@@ -87,23 +87,41 @@ def save_checked(
         if then is not None:
             then(temporary, found[0])
 
-    write_file(after, target, source, protected=(*asked.changed, *asked.within), check=gate)
-    if saving.policy is not None or saving.previous is not None:
-        for finding in found[0].warnings:
-            warnings.warn(f"{finding.check}: {finding.finding}; {finding.todo}", ShoalWarning, stacklevel=4)
+    write_file(after, target, source, protected=(*guarantees.changed, *guarantees.within), check=gate)
+    for text in policy_notices(found[0], saving):
+        notice(text)
     return found[0]
 
 
-def examine_unsaved(original: Table, table: Any, asked: Asked) -> Findings:
+def policy_notices(found: Findings, saving: Saving) -> tuple[str, ...]:
+    """The warnings of a policy that was named, or of an earlier release."""
+    if saving.policy is None and saving.previous is None:
+        return ()
+    return tuple(f"{finding.check}: {finding.finding}; {finding.todo}" for finding in found.warnings)
+
+
+def examine_unsaved(original: Table, table: Any, guarantees: Guarantees) -> Findings:
     """The findings on a table that is not written: as if it were saved in the original's order."""
-    context = CheckContext(frame_of(original.frame), Written(frame_of(table)), asked, policy_named("default"),
+    context = CheckContext(frame_of(original.frame), Written(frame_of(table)), guarantees, policy_named("default"),
                 labels=_labels(original.source))  # fmt: skip
     return examine(context)
 
 
-def known_smallest(original: Table, table: Any, asked: Asked) -> int:
+def verify_unsaved(original: Table, table: Any, guarantees: Guarantees) -> None:
+    """An error that names every guarantee which a table that is not written breaks."""
+    after = frame_of(table)
+    context = CheckContext(
+        frame_of(original.frame), Written(after), guarantees, policy_named("default"),
+        aligned=after.height == original.rows, expected=after,
+    )  # fmt: skip
+    problems = broken_promises(context)
+    if problems:
+        raise PromiseError(" ".join(["A guarantee does not hold, so nothing is written.", *problems]))
+
+
+def known_smallest(original: Table, table: Any, guarantees: Guarantees) -> int:
     """k over everything that an intruder may know, without the other checks."""
-    context = CheckContext(frame_of(original.frame), Written(frame_of(table)), asked, policy_named("default"))
+    context = CheckContext(frame_of(original.frame), Written(frame_of(table)), guarantees, policy_named("default"))
     counts = context.unit_counts(context.known)
     return int(counts.min()) if counts.size else 0
 
@@ -135,12 +153,6 @@ def sentences(findings: Sequence[Finding]) -> list[str]:
     said: set[str] = set()
     made = []
     for finding in findings:
-        made.append(sentence(finding if finding.todo not in said else replace(finding, todo="")))
+        made.append(as_sentences(finding if finding.todo not in said else replace(finding, todo="")))
         said.add(finding.todo)
     return made
-
-
-def sentence(finding: Finding) -> str:
-    """A finding and what to do, as sentences."""
-    parts = [part[0].upper() + part[1:] for part in (finding.finding, finding.todo) if part]
-    return " ".join(f"{part.rstrip('.')}." for part in parts)

@@ -1,3 +1,3 @@
-"""Group anonymity (Chertov and Tavrov 2017), by its earlier name; the code is in `shoal.protections.regions`."""
+"""The earlier name of `shoal.protections.regions`, kept for programs that import the test for outliers from here."""
 
 from shoal.protections.regions import outliers as outliers

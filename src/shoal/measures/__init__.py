@@ -1,1 +1,1 @@
-"""Measures of information loss and of disclosure risk."""
+"""Measures of information loss and of disclosure risk, one module per family."""

@@ -7,12 +7,19 @@ value like any other, never a wildcard.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.arrays import Ints
+from shoal.arrays import Bools, Ints
+from shoal.measures.measure import Measure
+from shoal.table.labels import SUPPRESSED
+from shoal.table.table import Table
+
+if TYPE_CHECKING:
+    from shoal.measures.evidence import Evidence
 
 
 def classes(columns: Sequence[NDArray[Any]]) -> Ints:
@@ -52,9 +59,65 @@ def k_anonymity(columns: Sequence[NDArray[Any]]) -> int:
     return int(class_sizes(columns).min())
 
 
-def uniques(columns: Sequence[NDArray[Any]]) -> int:
-    """How many records look like no other."""
-    return int((class_sizes(columns) == 1).sum())
+def suppressed_rows(table: Table, columns: Sequence[str]) -> Bools:
+    """The rows with * in all of the columns."""
+    starred = np.ones(table.rows, dtype=bool)
+    for name in columns:
+        column = None if table.kinds[name] == "number" else table[name].codes
+        if column is None or SUPPRESSED not in column.values:
+            return np.zeros(table.rows, dtype=bool)
+        starred &= column.codes == column.values.index(SUPPRESSED)
+    return starred
+
+
+@dataclass(frozen=True, eq=False)
+class EquivalenceClasses:
+    """The equivalence class of each kept row, and for each class its records and its persons or households.
+
+    kept: the rows that are not suppressed. Without a unit every record is a person of its own.
+    """
+
+    kept: Bools
+    label: Ints
+    records: Ints
+    persons: Ints
+
+    @property
+    def smallest(self) -> int:
+        """The persons in the smallest class; 0 if every record is suppressed."""
+        return int(self.persons.min()) if self.persons.size else 0
+
+    @property
+    def unique_records(self) -> int:
+        """The records that share their values with no other person."""
+        return int(self.records[self.persons == 1].sum())
+
+    @property
+    def average_risk(self) -> float:
+        """The mean of 1 / class size over the kept records, in percent."""
+        return 100.0 * float((self.records / self.persons).sum()) / max(int(self.records.sum()), 1)
+
+
+def equivalence_classes(
+    table: Table, columns: Sequence[str], kept: Bools | None = None, units: Ints | None = None
+) -> EquivalenceClasses:
+    """The equivalence classes of the kept rows; units: each record's person or household, who counts once."""
+    kept = np.ones(table.rows, dtype=bool) if kept is None else kept
+    if not kept.any():
+        return EquivalenceClasses(kept, *(np.zeros(0, dtype=np.int64) for _ in range(3)))
+    label = classes([table[name].codes.codes[kept] for name in columns])
+    records = np.bincount(label)
+    if units is None:
+        return EquivalenceClasses(kept, label, records, records)
+    width = int(units.max()) + 1
+    pairs = np.unique(label * width + units[kept])
+    return EquivalenceClasses(kept, label, records, np.bincount(pairs // width, minlength=records.size))
+
+
+def units_of(table: Table) -> Ints | None:
+    """Each record's person or household, where a column marks it."""
+    unit = table.roles.unit
+    return table[unit].codes.codes.astype(np.int64) if isinstance(unit, str) else None
 
 
 def _bits(column: NDArray[Any]) -> NDArray[np.uint64]:
@@ -84,3 +147,60 @@ def _classes_by_columns(bits: Sequence[NDArray[np.uint64]]) -> Ints:
         code = np.unique(column, return_inverse=True)[1].reshape(-1)
         label = np.unique(label * (int(code.max()) + 1) + code, return_inverse=True)[1].reshape(-1)
     return label.astype(np.int64)
+
+
+def _of(evidence: Evidence) -> EquivalenceClasses:
+    if evidence.classes is None:
+        raise ValueError("This evidence has no equivalence classes. A measure that uses them needs classes.")
+    return evidence.classes
+
+
+MEASURES = (
+    Measure(
+        name="k",
+        kind="risk",
+        needs=("classes",),
+        range="1 to {n}",
+        unit="records",
+        better="higher",
+        meaning="the smallest equivalence class of the protected columns",
+        formula="size of the smallest class; suppressed records apart; persons or households where a unit is named",
+        compute=lambda evidence: _of(evidence).smallest,
+    ),
+    Measure(
+        name="uniques",
+        title="unique records",
+        kind="risk",
+        needs=("classes",),
+        range="0 to {n}",
+        unit="records",
+        better="lower",
+        meaning="records that share their protected values with no other",
+        formula="number of records in classes of one person",
+        compute=lambda evidence: _of(evidence).unique_records,
+    ),
+    Measure(
+        name="average_risk",
+        title="average re-identification risk",
+        kind="risk",
+        needs=("classes",),
+        range="0 to 100",
+        unit="%",
+        better="lower",
+        meaning="mean of 1 / class size: how often an intruder is right who guesses within the class",
+        formula="100 · mean over records of 1 / size of the record's class",
+        compute=lambda evidence: _of(evidence).average_risk,
+    ),
+    Measure(
+        name="suppressed",
+        title="suppressed records",
+        kind="risk",
+        needs=("classes",),
+        range="0 to {n}",
+        unit="records",
+        better="lower",
+        meaning="records with * in every protected column",
+        formula="number of such records; they belong to no class",
+        compute=lambda evidence: int((~_of(evidence).kept).sum()),
+    ),
+)

@@ -25,31 +25,41 @@ def moments(values: Floats, weights: Floats | None = None) -> Moments:
     present = ~np.isnan(values)
     if not present.any():
         return Moments(float("nan"), float("nan"))
-    found = values[present]
+    known = values[present]
     weigh = None if weights is None else weights[present]
-    mean = float(np.average(found, weights=weigh))
-    return Moments(mean, float(np.sqrt(np.average((found - mean) ** 2, weights=weigh))))
+    mean = float(np.average(known, weights=weigh))
+    return Moments(mean, float(np.sqrt(np.average((known - mean) ** 2, weights=weigh))))
 
 
 def quantiles(values: Floats, shares: Sequence[float]) -> list[float]:
     """Of the values that are there; each record counts once, whatever its weight."""
-    found = values[~np.isnan(values)]
-    return np.quantile(found, list(shares)).tolist() if found.size else [float("nan")] * len(shares)
+    known = values[~np.isnan(values)]
+    return np.quantile(known, list(shares)).tolist() if known.size else [float("nan")] * len(shares)
 
 
 def correlations(values: Floats, weights: Floats | None = None) -> Floats:
-    """Pearson's, of the complete rows; NaN where a column is constant."""
+    """Pearson's correlations of the complete rows; NaN where a column is constant."""
     complete = ~np.isnan(values).any(axis=1)
-    found = values[complete]
-    if len(found) < 2:
+    present = values[complete]
+    if len(present) < 2:
         return np.full((values.shape[1], values.shape[1]), np.nan)
-    weigh = np.ones(len(found)) if weights is None else weights[complete]
-    centred = found - found[0]  # the origin is moved first: offsets of 1e9 would drown the spread in rounding
-    centred = centred - np.average(centred, axis=0, weights=weigh)
-    covariance = (centred * weigh[:, None]).T @ centred
+    covariance = means_and_covariances(present, None if weights is None else weights[complete])[1]
     spread = np.sqrt(np.diag(covariance))
-    spread = np.where(np.ptp(found, axis=0) > 0, spread, np.nan)
-    return np.asarray(np.clip(covariance / np.outer(spread, spread), -1.0, 1.0))
+    spread = np.where((np.ptp(present, axis=0) > 0) & (spread > 0), spread, np.nan)
+    return np.asarray(np.clip(covariance / spread[:, None] / spread[None, :], -1.0, 1.0))
+
+
+def means_and_covariances(values: Floats, weights: Floats | None = None) -> tuple[Floats, Floats]:
+    """The means and the (population) covariances of complete rows.
+
+    Sums are taken around the first record: offsets of 1e9 would drown the spread in rounding.
+    """
+    shifted = values - values[0]
+    mean = np.average(shifted, axis=0, weights=weights)
+    centred = shifted - mean
+    weighed = centred if weights is None else centred * weights[:, None]
+    total = len(values) if weights is None else weights.sum()
+    return values[0] + mean, centred.T @ weighed / total
 
 
 def detail_lost(before: NDArray[np.integer[Any]], after: NDArray[np.integer[Any]]) -> float | None:

@@ -1,4 +1,4 @@
-"""How loss and risk are read: the sound way, or that of the GOMM thesis, quirks included (docs/conventions.md)."""
+"""Conventions of loss and risk: the sound one, and that of the GOMM thesis (docs/explain/conventions.md)."""
 
 from __future__ import annotations
 

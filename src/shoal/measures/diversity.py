@@ -1,4 +1,4 @@
-"""How much a class of look-alike records tells of a confidential column: l-diversity and t-closeness.
+"""What an equivalence class discloses of a confidential column: l-diversity and t-closeness.
 
 Classes and confidential values come as codes, one a record. A table's l is that of its worst class
 (distinct values, exponential of the entropy, or recursive with a given c: Machanavajjhala et al.
@@ -9,31 +9,42 @@ the range between their ranks (ordered).
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.arrays import Codes, Floats, Ints
 from shoal.errors import UsageError, check_choice
+from shoal.measures.measure import Measure
+
+if TYPE_CHECKING:
+    from shoal.measures.evidence import Evidence
+
+CELLS = 4_000_000  # of the table of classes by values that is held at once
 
 
 def distinct_l(classes: Codes, values: Codes) -> int:
-    """The fewest distinct confidential values in a class."""
-    return int(diversity_of(classes, values, "distinct").min())
-
-
-def entropy_l(classes: Codes, values: Codes) -> float:
-    """The exponential of the lowest entropy of a class: 1 where all its records agree."""
-    return float(diversity_of(classes, values, "entropy").min())
-
-
-def recursive_l(classes: Codes, values: Codes, c: float) -> int:
-    """The largest l at which every class is recursively (c, l)-diverse: r_1 < c (r_l + ... + r_m); 0 if none is."""
-    return int(diversity_of(classes, values, "recursive", c).min())
+    """The fewest distinct confidential values in a class; only the pairs that occur are counted."""
+    label = np.unique(classes, return_inverse=True)[1].reshape(-1)
+    width = int(values.max()) + 1
+    pairs = np.unique(label * width + values)
+    return int(np.bincount(pairs // width).min())
 
 
 def t_closeness(classes: Codes, values: Codes, distance: str = "equal", reference: Ints | None = None) -> float:
-    """The largest distance of a class from the whole table, or from `reference` (counts of all values)."""
-    return float(distances(classes, values, distance, reference).max())
+    """The largest distance of a class from the whole table, or from `reference` (counts of all values).
+
+    Classes are taken in blocks, so that a large file does not need a table of all classes by all values.
+    """
+    whole = np.bincount(values).astype(np.int64) if reference is None else reference
+    order = np.argsort(classes, kind="stable")
+    starts = np.flatnonzero(np.diff(classes[order], prepend=-1))
+    step = max(1, CELLS // whole.size)
+    ends = [*starts[::step].tolist(), len(order)]
+    blocks = [order[a:b] for a, b in pairwise(ends)]
+    return max(float(distances(classes[rows], values[rows], distance, whole).max()) for rows in blocks)
 
 
 def diversity_of(classes: Codes, values: Codes, kind: str, c: float = 1.0) -> Floats:
@@ -84,3 +95,54 @@ def class_counts(classes: Codes, values: Codes, width: int | None = None) -> Int
     width = int(values.max()) + 1 if width is None else width
     pairs = np.bincount(label * width + values.astype(np.int64), minlength=(int(label.max()) + 1) * width)
     return pairs.reshape(-1, width).astype(np.int64)
+
+
+def _fewest_values(evidence: Evidence) -> int | None:
+    """l of the worst confidential column."""
+    classes = evidence.classes
+    if classes is None or not classes.label.size or not evidence.confidential:
+        return None
+    return min(distinct_l(classes.label, column.codes[classes.kept]) for column in evidence.confidential.values())
+
+
+def _farthest(evidence: Evidence) -> float | None:
+    """t of the worst confidential column; suppressed records count in the distribution of the whole table."""
+    classes = evidence.classes
+    if classes is None or not classes.label.size or not evidence.confidential:
+        return None
+    return max(
+        t_closeness(
+            classes.label,
+            column.codes[classes.kept],
+            "ordered" if column.ordered else "equal",
+            np.bincount(column.codes).astype(np.int64),
+        )
+        for column in evidence.confidential.values()
+    )
+
+
+MEASURES = (
+    Measure(
+        name="l",
+        kind="risk",
+        needs=("classes", "confidential"),
+        range="1 and more",
+        unit="",
+        better="higher",
+        meaning="fewest different confidential values in a class",
+        formula="distinct l-diversity of the worst class and confidential column",
+        compute=_fewest_values,
+    ),
+    Measure(
+        name="t",
+        kind="risk",
+        needs=("classes", "confidential"),
+        range="0 to 1",
+        unit="",
+        better="lower",
+        meaning="farthest that a class's confidential values lie from those of all",
+        formula="largest earth mover's distance of a class from the table; numbers by their rank",
+        compute=_farthest,
+        costly=True,
+    ),
+)

@@ -1,4 +1,4 @@
-"""Interval disclosure: how often a protected value tells the original one to within a few percent (GOMM thesis).
+"""Interval disclosure: how often a protected value lies within a few percent of the original one (GOMM thesis).
 
 Three named forms, each averaged over p = 1, 2, ..., 10:
     deviation  abs(x - x') <= p % of the column's standard deviation (the sound default)
@@ -9,11 +9,16 @@ Three named forms, each averaged over p = 1, 2, ..., 10:
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.arrays import Floats
 from shoal.errors import check_choice
+from shoal.measures.measure import Measure
+
+if TYPE_CHECKING:
+    from shoal.measures.evidence import Evidence
 
 PERCENTS = tuple(range(1, 11))
 
@@ -56,3 +61,22 @@ def _share(miss: Floats, width: Floats) -> float:
 
 
 FORMS: dict[str, Callable[[Floats, Floats], float]] = {"deviation": _deviation, "rank": _rank, "thesis": _thesis}
+
+
+def _of_release(evidence: Evidence) -> float:
+    return interval_disclosure(*evidence.numbers(), "thesis" if evidence.convention.relative else "deviation")
+
+
+MEASURES = (
+    Measure(
+        name="interval_disclosure",
+        kind="risk",
+        needs=("original", "release"),
+        range="0 to 100",
+        unit="%",
+        better="lower",
+        meaning="values within a few percent of the original",
+        formula="percentage of cells whose original value lies within p % of a standard deviation, mean of p = 1 to 10",
+        compute=_of_release,
+    ),
+)

@@ -8,17 +8,24 @@ given number, a random sample of the records is linked against all, and the stan
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.arrays import Floats, Ints
+from shoal.engine.control import current
 from shoal.measures.anonymity import classes
 from shoal.measures.kernels.linkage import grow_boxes, nearest_ties
+from shoal.measures.measure import Estimate, Measure
+
+if TYPE_CHECKING:
+    from shoal.measures.evidence import Evidence
 
 SAMPLED_ABOVE = 200_000
 SAMPLE = 20_000
+BLOCK = 4_096  # records that are linked at once, before the next look whether to stop
 
 
 @dataclass(frozen=True)
@@ -28,6 +35,11 @@ class Linkage:
     percent: float
     error: float = 0.0
     records: int = 0
+
+    def estimate(self) -> Estimate:
+        """The percentage, with its standard error if there is one."""
+        note = f"standard error {self.error:.2g} on {self.records:,} records" if self.error else ""
+        return Estimate(self.percent, note)
 
 
 def distance_linkage(
@@ -75,12 +87,15 @@ def link_credits(
     tree = grow_boxes(points)
     records = np.ascontiguousarray(original[chosen][:, columns])
     mine = own[chosen]
-    blocks = [(a, min(a + 4096, len(records))) for a in range(0, len(records), 4096)]
-    with ThreadPoolExecutor(threads) as pool:
-        found = list(
-            pool.map(lambda b: nearest_ties(records[b[0] : b[1]], mine[b[0] : b[1]], points, counts, *tree), blocks)
-        )
-    ties = np.concatenate(found)
+    blocks = [(a, min(a + BLOCK, len(records))) for a in range(0, len(records), BLOCK)]
+    control = current().part(threads=threads)
+
+    def ties_of(first: int, last: int) -> Ints:
+        control.check()
+        found: Ints = nearest_ties(records[first:last], mine[first:last], points, counts, *tree)
+        return found
+
+    ties = np.concatenate(control.run([partial(ties_of, *block) for block in blocks]))
     if strict:
         return np.asarray(ties == 1, dtype=np.float64)
     return tie_credits(ties)
@@ -107,3 +122,72 @@ def as_linkage(credits: Floats, n: int) -> Linkage:
     if count < n:
         error = 100.0 * float(credits.std(ddof=1)) * float(np.sqrt((1 - count / n) / count))
     return Linkage(100.0 * float(credits.mean()), error, count)
+
+
+def same_scale(original: Floats, protected: Floats, standard: bool) -> tuple[Floats, Floats]:
+    """Both arrays in units of the original columns' deviations, or of their ranges; a constant column as it is.
+
+    The scale is the intruder's, who has no weights.
+    """
+    origin = original.min(axis=0)
+    width = np.std(original - origin, axis=0) if standard else np.ptp(original, axis=0)
+    width = np.where((np.ptp(original, axis=0) > 0) & (width > 0), width, 1.0)
+    return (original - origin) / width, (protected - origin) / width
+
+
+def scaled(evidence: Evidence) -> tuple[Floats, Floats]:
+    """The numbers before and after on the scale of the convention, computed once."""
+    standard = evidence.convention.scaling == "standard"
+    arrays: tuple[Floats, Floats] = evidence.once("scaled", lambda: same_scale(*evidence.numbers(), standard))
+    return arrays
+
+
+def _linked(evidence: Evidence, sets: Sequence[Sequence[int]] | None) -> Estimate:
+    linkage = distance_linkage(
+        *scaled(evidence),
+        strict=evidence.convention.strict,
+        sets=sets,
+        threads=evidence.threads,
+        seed=evidence.seed,
+    )
+    return linkage.estimate()
+
+
+def _over_sets(evidence: Evidence) -> Estimate:
+    """Averaged over the sets of columns; the thesis knows only the intruder who holds all columns."""
+    if evidence.convention.strict:
+        return _over_all(evidence)
+    return _linked(evidence, first_columns(evidence.numbers()[0].shape[1], evidence.seed))
+
+
+def _over_all(evidence: Evidence) -> Estimate:
+    estimate: Estimate = evidence.once("linked on all columns", lambda: _linked(evidence, None))
+    return estimate
+
+
+MEASURES = (
+    Measure(
+        name="distance_linkage",
+        kind="risk",
+        needs=("original", "release"),
+        range="0 to 100",
+        unit="%",
+        better="lower",
+        meaning="records linked by the nearest record, mean over intruders who hold 1, 2, … all columns",
+        formula="percentage of records whose nearest release record is their own, mean over sets of columns",
+        compute=_over_sets,
+        costly=True,
+    ),
+    Measure(
+        name="distance_linkage_all_columns",
+        kind="risk",
+        needs=("original", "release"),
+        range="0 to 100",
+        unit="%",
+        better="lower",
+        meaning="records linked by the nearest record, by an intruder who holds all columns",
+        formula="percentage of records whose nearest release record over all columns is their own",
+        compute=_over_all,
+        costly=True,
+    ),
+)

@@ -1,16 +1,25 @@
 """Information loss: how far the protected values are from the original ones.
 
-100 * SSE / SST on standardised columns, 0 (nothing changed) to about 100 (every record replaced
-by the overall mean). SSE sums the squared changes, SST the squared distances to the mean (docs/measures.md).
+100 * SSE / SST on standardized columns, 0 (nothing changed) to about 100 (every record replaced by the overall mean).
+SSE sums the squared changes, SST the squared distances to the mean. Ranks of ordinal columns count as numbers; two
+nominal labels are 2 / G apart, squared, where G is the column's Gini impurity (docs/reference/measures.md). Every
+command takes the loss from here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from shoal.arrays import Floats
+from shoal.arrays import Bools, Floats
+from shoal.measures.measure import Measure
+
+if TYPE_CHECKING:
+    from shoal.measures.evidence import ColumnPair, Evidence
 
 
 @dataclass(frozen=True)
@@ -23,8 +32,10 @@ class Loss:
         return 100.0 * self.sse / self.sst if self.sst > 0 else 0.0
 
 
-def information_loss(original: Floats, protected: Floats, weights: Floats | None = None) -> Loss:
-    """SSE and SST of a protected n x d array, in units of the original columns' standard deviations.
+def information_loss(
+    original: Floats, protected: Floats, weights: Floats | None = None, scaling: str = "standard"
+) -> Loss:
+    """SSE and SST of a protected n x d array, in units of the original columns' standard deviations (minmax: ranges).
 
     Column by column, so that a large file needs no second scaled copy. A constant column cannot
     lose anything where it stays what it was; where it changed, it is counted by its own size.
@@ -43,7 +54,59 @@ def information_loss(original: Floats, protected: Floats, weights: Floats | None
         total = float(len(before) if weights is None else weights.sum())
         if width == 0:
             sse += changed / (float(before[0]) ** 2 or 1.0)
+        elif scaling == "minmax":
+            sse += changed / (width / unit) ** 2
+            sst += total * variance / (width / unit) ** 2
         else:
             sse += changed / variance
             sst += total
     return Loss(sse, sst)
+
+
+def nominal_loss(codes: NDArray[Any], changed: Bools, weights: Floats | None = None) -> Loss:
+    """The loss of a nominal column, whose total variance is 1: a changed label costs 2 / G."""
+    counts = np.bincount(codes, weights)
+    shares = counts / counts.sum()
+    gini = float((shares * (1.0 - shares)).sum())
+    if gini == 0.0:
+        return Loss(0.0, 0.0)
+    mass = float(changed.sum() if weights is None else weights[changed].sum())
+    return Loss(2.0 * mass / gini, float(changed.size if weights is None else weights.sum()))
+
+
+def column_loss(pair: ColumnPair) -> Loss:
+    """The loss of one column of any kind."""
+    if pair.kind == "nominal":
+        return nominal_loss(pair.before, pair.before != pair.after, pair.weights)
+    old, new = (values.astype(np.float64)[:, None] for values in (pair.before, pair.after))
+    return information_loss(old, new, pair.weights)
+
+
+def total_loss(parts: Iterable[Loss]) -> Loss:
+    """The loss of several columns together."""
+    losses = list(parts)
+    return Loss(sum((loss.sse for loss in losses), 0.0), sum((loss.sst for loss in losses), 0.0))
+
+
+def _of_release(evidence: Evidence) -> float | None:
+    if evidence.convention.scaling == "minmax":
+        if evidence.original is None:
+            return None
+        return information_loss(*evidence.numbers(), evidence.weights, "minmax").information_loss
+    return total_loss(column_loss(pair) for pair in evidence.columns or ()).information_loss
+
+
+MEASURES = (
+    Measure(
+        name="information_loss",
+        kind="loss",
+        needs=("columns",),
+        range="0 to about 100",
+        unit="%",
+        better="lower",
+        meaning="share of the columns' variance that was lost",
+        formula="100 · SSE / SST: squared changes over squared distances to the mean, columns standardized",
+        compute=_of_release,
+        weighted=True,
+    ),
+)

@@ -14,16 +14,23 @@ linked to the protected record of the highest weight; a tie among m counts 1/m.
 from __future__ import annotations
 
 import itertools
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.arrays import Floats, Ints
+from shoal.engine.control import current
 from shoal.errors import UsageError
 from shoal.measures.anonymity import classes
 from shoal.measures.kernels.agreement import count_patterns, heaviest_ties
-from shoal.measures.linkage import Linkage, as_linkage, sampled_records, tie_credits
+from shoal.measures.linkage import BLOCK, Linkage, as_linkage, first_columns, sampled_records, scaled, tie_credits
+from shoal.measures.measure import Estimate, Measure
+
+if TYPE_CHECKING:
+    from shoal.measures.evidence import Evidence
 
 MOST_COLUMNS = 20
 PAIRS = 1e9  # pairs of a record and a distinct protected record that are counted in full; beyond, records are sampled
@@ -114,29 +121,66 @@ class AgreementPairs:
 
     def pattern_counts(self, threads: int = 1) -> Ints:
         """How many pairs have each pattern."""
-        with ThreadPoolExecutor(threads) as pool:
-            parts = pool.map(
-                lambda b: count_patterns(self.records[b[0] : b[1]], self.columns, self.counts, self.tolerance),
-                self._blocks(threads),
-            )
-            return np.asarray(np.sum(list(parts), axis=0, dtype=np.int64))
+
+        def in_block(first: int, last: int) -> Ints:
+            found: Ints = count_patterns(self.records[first:last], self.columns, self.counts, self.tolerance)
+            return found
+
+        return np.asarray(np.sum(self._in_blocks(in_block, threads), axis=0, dtype=np.int64))
 
     def ties(self, weights: Floats, threads: int = 1) -> Ints:
         """For each record, among how many heaviest pairs its own is; 0 if it is not."""
-        with ThreadPoolExecutor(threads) as pool:
-            parts = pool.map(
-                lambda b: heaviest_ties(
-                    self.records[b[0] : b[1]], self.own[b[0] : b[1]], self.columns, self.counts, self.tolerance, weights
-                ),
-                self._blocks(threads),
-            )
-            return np.concatenate(list(parts))
 
-    def _blocks(self, count: int) -> list[tuple[int, int]]:
-        ends = np.linspace(0, len(self.records), count + 1).astype(int)
-        return [(int(a), int(b)) for a, b in itertools.pairwise(ends) if b > a]
+        def in_block(first: int, last: int) -> Ints:
+            own = self.own[first:last]
+            found: Ints = heaviest_ties(
+                self.records[first:last], own, self.columns, self.counts, self.tolerance, weights
+            )
+            return found
+
+        return np.concatenate(self._in_blocks(in_block, threads))
+
+    def _in_blocks(self, work: Callable[[int, int], Ints], threads: int) -> list[Ints]:
+        """The work on blocks of the records, on threads; none of them takes long, so that it can be stopped."""
+        control = current().part(threads=threads)
+
+        def piece(first: int, last: int) -> Ints:
+            control.check()
+            return work(first, last)
+
+        blocks = max(threads, -(-len(self.records) // BLOCK))
+        ends = np.linspace(0, len(self.records), blocks + 1).astype(int)
+        return control.run([partial(piece, int(a), int(b)) for a, b in itertools.pairwise(ends) if b > a])
 
 
 def _inside(chance: Floats | float) -> Floats:
     """Away from 0 and 1, where a logarithm has no value: a column that always agrees weighs 0, not infinity."""
     return np.clip(np.asarray(chance, dtype=np.float64), 1e-12, 1 - 1e-12)
+
+
+def _of_release(evidence: Evidence) -> Estimate:
+    original, release = scaled(evidence)
+    columns = original.shape[1]
+    chosen = first_columns(columns, evidence.seed)[min(columns, MOST_COLUMNS) - 1]
+    linkage = probabilistic_linkage(
+        original[:, chosen], release[:, chosen], threads=evidence.threads, seed=evidence.seed
+    )
+    estimate = linkage.estimate()
+    of_columns = [f"{len(chosen)} of the columns"] if len(chosen) < columns else []
+    return Estimate(estimate.value, "; ".join([*of_columns, *([estimate.note] if estimate.note else [])]))
+
+
+MEASURES = (
+    Measure(
+        name="probabilistic_linkage",
+        kind="risk",
+        needs=("original", "release"),
+        range="0 to 100",
+        unit="%",
+        better="lower",
+        meaning="records linked rightly by Fellegi-Sunter weights",
+        formula="percentage of records whose release record of the highest weight is their own",
+        compute=_of_release,
+        costly=True,
+    ),
+)

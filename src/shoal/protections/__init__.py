@@ -1,1 +1,32 @@
-"""One folder for each protection, with its search, its kernels and its section of the report."""
+"""The protections: one folder each, with its declaration, its search and its kernels.
+
+A folder declares its protections in `DECLARED`. To declare one is all that is needed: the register below finds it, and
+the command line, recipes, the reference page and web forms read the register.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from typing import TYPE_CHECKING
+
+from shoal.errors import unknown
+
+if TYPE_CHECKING:
+    from shoal.protections.protection import Protection
+
+
+def register() -> dict[str, Protection]:
+    """Every protection by its name. Declarations import nothing heavy, so this is quick."""
+    folders = [module.name for module in pkgutil.iter_modules(__path__) if module.ispkg]
+    modules = [importlib.import_module(f"{__name__}.{folder}") for folder in folders]
+    protections = [declared for module in modules for declared in getattr(module, "DECLARED", ())]
+    return {declared.name: declared for declared in sorted(protections, key=lambda p: (p.place, p.name))}
+
+
+def declared(name: str) -> Protection:
+    """The protection of that name."""
+    protections = register()
+    if name not in protections:
+        raise unknown("protection", name, protections)
+    return protections[name]

@@ -1,104 +1,106 @@
-"""How a release comes to know its run: every method that protects a table is recorded in the same way.
+"""How a release knows its run: every protection is called and recorded in the same way.
 
-The arguments, as they were asked for, become the recipe; the progress leaves its trace.
+The arguments, as they were given, become the recipe; the progress leaves its trace.
 """
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
-from shoal.engine.progress import silent
+from shoal.engine.clock import Clock
+from shoal.engine.control import control_of
 from shoal.engine.trace import Trace
 from shoal.errors import check_seed
 from shoal.gate.row_order import new_secret
+from shoal.protections.protection import OF_EVERY_RUN, Protection
 from shoal.recipe import Input, Recipe, Step, absolute, plain, versions
-from shoal.release import Release
 from shoal.sources.reading import as_table
 from shoal.table.table import Table
 
-P = ParamSpec("P")
-R = TypeVar("R", bound=Release)
+R = TypeVar("R")
 
-# What no answer depends on (threads, the state of a stopped search), what the recipe has elsewhere.
-NOT_IN_STEPS = ("data", "seed", "secret", "threads", "progress", "checkpoint", "resume")
+# Arguments that a function need not declare: what is protected, and what the caller's side of a run needs.
+UNDECLARED = ("data", "secret", *OF_EVERY_RUN)
 
 
-def recorded(do: str, **as_plain: Callable[[Any], Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """The function, its releases with recipe, seed, secret, versions, checksum and trace.
+def run_recorded(protection: Protection, function: Callable[..., R], bound: inspect.BoundArguments) -> R:
+    """Check the arguments, call the function, and give its release the recipe, seed, secret, versions and trace.
 
-    as_plain: prepares an argument for the recipe. A seed that is not typed is 0 for the search, and what hides then
-    draws from a fresh secret.
+    A seed that is not typed is 0 for the search, and what hides then draws from a fresh secret.
     """
+    arguments: dict[str, Any] = bound.arguments
+    declared = {
+        name: value for name, value in arguments.items() if name in protection.parameters or name not in UNDECLARED
+    }
+    protection.check(declared)
+    steps = _recorded_values(protection, declared)
+    table = arguments["data"] = as_table(arguments["data"])
+    typed = arguments.get("seed")
+    secret = arguments.pop("secret", None) or (new_secret() if typed is None else None)
+    seed = arguments["seed"] = 0 if typed is None else check_seed(typed)
+    usual_threads = protection.parameters["threads"].default if "threads" in protection.parameters else None
+    control, threads, progress = (arguments.pop(name, None) for name in ("control", "threads", "progress"))
+    whole = control_of(control, threads, progress, usual_threads)
+    trace = Trace(whole.progress)
+    if "secret" in bound.signature.parameters:
+        arguments["secret"] = secret
+    part = whole.part(progress=trace)
+    part.notices = []  # of this run alone
+    clock = Clock()
+    release: Any = part.call(lambda: function(*bound.args, **bound.kwargs))
+    undeclared = {type(promise).__name__ for promise in release.promises} - {p.__name__ for p in protection.promises}
+    if undeclared:
+        raise TypeError(f"{protection.name} does not declare {', '.join(sorted(undeclared))} in its promises")
+    for text in part.notices:
+        whole.notice(text)
+    recorded: R = replace(
+        release,
+        facts={**release.facts, **{name: spent for name, spent in clock.read().items() if name not in release.facts}},
+        protection=protection,
+        recipe=_recipe(protection, table, steps, seed, secret),
+        seed=seed,
+        secret=secret,
+        versions=versions(),
+        checksum=None if table.source is None else table.source.sha256,
+        trace=trace.points,
+        notices=tuple(dict.fromkeys((*table.notices, *part.notices))),
+    )
+    return recorded
 
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        signature = inspect.signature(function)
-        takes_secret = "secret" in signature.parameters
 
-        @functools.wraps(function)
-        def protect(*args: P.args, **named: P.kwargs) -> R:
-            bound = signature.bind(*args, **named)
-            given: dict[str, Any] = bound.arguments
-            table = given["data"] = as_table(given["data"])
-            typed = given.get("seed")
-            secret = given.pop("secret", None) or (new_secret() if typed is None else None)
-            given["seed"] = 0 if typed is None else check_seed(typed)
-            trace = given["progress"] = Trace(given.get("progress", silent))
-            asked = _asked(signature, given)
-            asked |= {name: as_plain[name](value) for name, value in asked.items() if name in as_plain and value}
-            recipe = _recipe(do, table, asked, _defaults(signature), given["seed"], secret)
-            if takes_secret:
-                given["secret"] = secret
-            release = function(*bound.args, **bound.kwargs)
-            return replace(
-                release,
-                recipe=recipe,
-                seed=given["seed"],
-                secret=secret,
-                versions=versions(),
-                checksum=None if table.source is None else table.source.sha256,
-                trace=trace.points,
-            )
-
-        return protect
-
-    return decorate
+def _recorded_values(protection: Protection, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that a recipe holds, those that are files as what the files hold."""
+    values = {}
+    for name, value in arguments.items():
+        option = protection.parameters[name].option
+        if option.in_recipe:
+            values[name] = option.recorded(value) if option.recorded is not None and value else value
+    return values
 
 
 def input_of(table: Table) -> Input:
     """Where a table came from and what its columns are; a table that is not as it was read has no file."""
     source, roles = table.source, table.roles
     as_read = source is not None and table.frame is source.frame
-    told = {"file": str(absolute(source.path)), "sha256": source.sha256, **source.asked} if source and as_read else {}
-    return Input.model_validate({**told, **roles.as_dict()})
+    file = {"file": str(absolute(source.path)), "sha256": source.sha256, **source.asked} if source and as_read else {}
+    return Input.model_validate({**file, **roles.as_dict()})
 
 
 def _recipe(
-    do: str, table: Table, given: Mapping[str, Any], defaults: Mapping[str, Any], seed: int, secret: str | None
+    protection: Protection, table: Table, steps: Mapping[str, Any], seed: int, secret: str | None
 ) -> Recipe | None:
-    """The recipe of one step, without what is as it is by default; None if an argument is no text, number or list."""
-    try:
-        asked = {name: plain(value) for name, value in given.items() if value is not None}
-    except TypeError:
-        return None
-    usual = {name: plain(value) for name, value in defaults.items() if value is not None}
-    arguments = {name: value for name, value in asked.items() if name not in usual or value != usual[name]}
-    step = Step(do=do, **arguments)
+    """The recipe of one step, without defaults; None if an argument is not a text, number or list."""
+    arguments = {}
+    for name, value in steps.items():
+        default = protection.parameters[name].default
+        try:
+            written = None if value is None else plain(value)
+        except TypeError:
+            return None
+        if written is not None and (default in (None, inspect.Parameter.empty) or written != plain(default)):
+            arguments[name] = written
+    step = Step(do=protection.name, **arguments)
     return Recipe(seed=int(seed), secret=secret, input=input_of(table), steps=(step,), versions=versions())
-
-
-def _asked(signature: inspect.Signature, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a step; those of the method (**options) stand beside the others."""
-    asked: dict[str, Any] = {}
-    for name, value in given.items():
-        beside = signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD
-        asked |= value if beside else {name: value}
-    return {name: value for name, value in asked.items() if name not in NOT_IN_STEPS}
-
-
-def _defaults(signature: inspect.Signature) -> dict[str, Any]:
-    parameters = signature.parameters.values()
-    return {p.name: p.default for p in parameters if p.default is not p.empty and p.name not in NOT_IN_STEPS}

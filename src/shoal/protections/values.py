@@ -6,43 +6,41 @@ and -0.0 are one value, but a reader sees which is which: a protected column has
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import narwhals as nw
 import numpy as np
-import polars as pl
 
-from shoal.errors import InputError, ShoalWarning
-from shoal.table.columns import Coded, coded
+from shoal.errors import InputError
+from shoal.notices import notice
+from shoal.table.column import ColumnCodes
 from shoal.table.frames import wrap
 from shoal.table.kinds import kind_of
 from shoal.table.likeness import identifier_reason
 from shoal.table.mixed import doubtful_codes
-from shoal.table.moments import is_beyond_python, moment_texts
 from shoal.table.table import Table
 
 NESTED = (list, dict, set, tuple, np.ndarray)
 LEAST_KEYS = 30  # in a smaller file whole numbers are all different by chance
 
 
-def coded_column(table: Table, name: str) -> Coded:
-    """A column's distinct values and codes; moments that Python would confuse are told apart by their text."""
-    series = wrap(table.frame)[name]
-    if not is_beyond_python(series):
-        return coded(table, name)
-    return replace(coded(Table(pl.DataFrame({name: moment_texts(series)})), name), dated=True)
+def finite_codes(table: Table, name: str) -> ColumnCodes:
+    """A column's distinct values and codes; infinite numbers are an error."""
+    if table[name].kind == "number":
+        table[name].check_finite()
+    if not table[name].is_exact:
+        notice(f"the column {name!r} has whole numbers beyond 2^53: their last digits are lost in float64")
+    return table[name].codes
 
 
 def check_types(table: Table, names: Sequence[str], command: str) -> None:
     """An error for a column to protect whose type the command cannot group, with the ways out."""
-    data = wrap(table.frame)
     for name in names:
-        held = _ungroupable(data[name])
+        series = table[name].series
+        held = _ungroupable(series)
         labels = name in table.roles.nominal or name in table.roles.order
-        if held is None and command == "microaggregate" and data[name].dtype == nw.Time and not labels:
+        if held is None and command == "microaggregate" and series.dtype == nw.Time and not labels:
             held = "times of day, which have no mean", f"Say that they are labels (--nominal {name}), make it a number"
         if held is None and command == "group":
             held = _unaveraged(table, name)
@@ -57,7 +55,7 @@ def check_types(table: Table, names: Sequence[str], command: str) -> None:
 def check_countable(table: Table, names: Sequence[str]) -> None:
     """An error for a confidential column whose values cannot be counted."""
     for name in names:
-        held = _ungroupable(wrap(table.frame)[name])
+        held = _ungroupable(table[name].series)
         if held is not None:
             raise InputError(f"l and t cannot be measured on the column {name!r}: it holds {held[0]}. {held[1]}.")
 
@@ -80,7 +78,7 @@ def _unaveraged(table: Table, name: str) -> tuple[str, str] | None:
     """What a column holds that has no mean, for a method that only knows means."""
     if name in table.roles.numeric:
         return None
-    held, series = table.kinds[name], wrap(table.frame)[name]
+    held, series = table[name].kind, table[name].series
     numeric = f"Say that it is a quantity (--numeric {name}), use shoal microaggregate, which also takes labels"
     if held == "bool":
         return "booleans (true or false), which have no mean", numeric
@@ -93,16 +91,17 @@ def _unaveraged(table: Table, name: str) -> tuple[str, str] | None:
 
 
 def warn_of_identifiers(table: Table, names: Sequence[str]) -> None:
-    """One warning for quasi-identifiers whose values look like keys, such as 1 to n: grouping them is no use."""
+    """One warning for quasi-identifiers whose values look like keys, such as 1 to n: it is useless to group them."""
     reasons = {}
     for name in names if table.rows >= LEAST_KEYS else ():
         if name not in table.roles.numeric and _holds_numbers(table, name):
-            reasons[name] = identifier_reason(wrap(table.frame)[name].to_polars())
-    found = {name: reason for name, reason in reasons.items() if reason}
-    if found:
-        named = ",".join(found)
-        _warn(
-            f"quasi-identifiers that look like identifiers: {'; '.join(f'{n} ({why})' for n, why in found.items())}. "
+            reasons[name] = identifier_reason(table[name].series.to_polars())
+    suspects = {name: reason for name, reason in reasons.items() if reason}
+    if suspects:
+        named = ",".join(suspects)
+        in_words = "; ".join(f"{name} ({reason})" for name, reason in suspects.items())
+        notice(
+            f"quasi-identifiers that look like identifiers: {in_words}. "
             f"A number that only names a record has no mean. Use --identifiers {named} to remove it, --numeric {named} "
             "if it is a quantity"
         )
@@ -110,8 +109,8 @@ def warn_of_identifiers(table: Table, names: Sequence[str]) -> None:
 
 def _holds_numbers(table: Table, name: str) -> bool:
     """Whether a column holds numbers: also floats, which SPSS and Stata use for every number, and numbers as text."""
-    if table.kinds[name] != "text":
-        return wrap(table.frame)[name].dtype.is_numeric()
+    if table[name].kind != "text":
+        return table[name].series.dtype.is_numeric()
     try:
         return kind_of(table, name) == "number"
     except InputError:  # numbers and words
@@ -120,12 +119,11 @@ def _holds_numbers(table: Table, name: str) -> bool:
 
 def warn_of_codes(table: Table, names: Sequence[str]) -> None:
     """Warnings for numbers that may be codes, for a method that averages every column."""
-    numbers = {name: table.numbers([name], missing="keep", allow_constant=True)[:, 0] for name in names}
-    for why, found in doubtful_codes(table, numbers).items():
-        named = ",".join(found)
-        _warn(
-            f"{why} may be codes, and are averaged as numbers here: {', '.join(found)}. Use --numeric {named} if they "
-            f"are quantities; shoal microaggregate --nominal {named} protects codes"
+    for why, columns in doubtful_codes(table, names).items():
+        named = ",".join(columns)
+        notice(
+            f"{why} may be codes, and are averaged as numbers here: {', '.join(columns)}. Use --numeric {named} if "
+            f"they are quantities; shoal microaggregate --nominal {named} protects codes"
         )
 
 
@@ -143,7 +141,7 @@ def one_zero(table: Table, names: Sequence[str]) -> Table:
             new.append(one.cast(data[name].dtype).alias(name))
     if not new:
         return table
-    return Table(data.with_columns(*new).to_native(), table.roles, table.source, numbering=table.numbering)
+    return table.with_frame(data.with_columns(*new).to_native())
 
 
 def has_negative_zero(series: nw.Series[Any]) -> bool:
@@ -159,7 +157,3 @@ def _has_two_gaps(series: nw.Series[Any]) -> bool:
     if not series.dtype.is_float() or series.implementation.is_pandas() or not series.is_null().any():
         return False
     return bool(series.is_nan().any())
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, ShoalWarning, stacklevel=5)

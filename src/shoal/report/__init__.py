@@ -1,1 +1,1 @@
-"""Standalone HTML pages that work offline."""
+"""Standalone HTML reports that work offline."""

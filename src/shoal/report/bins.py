@@ -1,4 +1,4 @@
-"""Bins for a column's histogram before and after, and what of a column may be told to the outside.
+"""Bins for a column's histogram before and after, and what an external report may show of a column.
 
 An external page shows nothing that could tell a record. Bins end at round numbers, not at values of the data; bars of
 fewer records than the threshold are not drawn, and never a single one that the total would give away; a quantile is the
@@ -21,12 +21,13 @@ BARS = 30
 
 @dataclass(frozen=True)
 class Bins:
-    """Bars of equal width: their middles and the records of each before and after."""
+    """Bars of equal width: their middles and the records of each before and after; hides: small bars are set to 0."""
 
     middles: list[float]
     width: float
     before: list[int]
     after: list[int]
+    hides: bool = False
 
 
 def threshold(k: int | None) -> int:
@@ -59,7 +60,7 @@ def bins(before: Floats, after: Floats, least: int | None = None) -> Bins | None
     if least is not None:
         counts = [without_small(c, least) for c in counts]
     middles = (edges[:-1] + edges[1:]) / 2
-    return Bins(middles.tolist(), float(edges[1] - edges[0]), counts[0].tolist(), counts[1].tolist())
+    return Bins(middles.tolist(), float(edges[1] - edges[0]), counts[0].tolist(), counts[1].tolist(), least is not None)
 
 
 def round_edges(low: float, high: float, whole: bool = False) -> Floats:
@@ -84,7 +85,7 @@ def round_edges(low: float, high: float, whole: bool = False) -> Floats:
 
 
 def without_small(counts: Ints, least: int) -> Ints:
-    """The counts with those below `least` set to 0, and so many more that what is hidden is no small number either.
+    """The counts with those below `least` set to 0, and enough others that the hidden total is not small either.
 
     >>> without_small(np.array([50, 3, 12, 0, 30]), 10).tolist()
     [50, 0, 0, 0, 30]

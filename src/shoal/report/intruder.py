@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from shoal.gate.figures import Figure, Figures
-from shoal.gate.findings import BLOCK, WARN, Findings
-from shoal.gate.saving import sentence
-from shoal.report.page import Block, Grid, Text, Told
+from shoal.gate.findings import BLOCK, WARN, Findings, as_sentences
+from shoal.report.page import Block, Card, Grid, Text, Told
 
 SETS = (
     ("protected", "Protected columns", "What the method promised."),
@@ -33,12 +32,26 @@ def intruder(findings: Findings) -> list[Block]:
     return blocks
 
 
+def opening(findings: Findings) -> tuple[tuple[str, str], list[Card]]:
+    """What a report opens with: the verdict with its gravest status, and how many people each intruder finds."""
+    status = BLOCK if findings.blocking else WARN if findings.warnings else "pass"
+    figures = findings.figures
+    cards = []
+    for name, title, _ in SETS if figures is not None else ():
+        found: Figure = getattr(figures, name)
+        linked = "–" if found.linked is None else f"{100 * found.linked:.3g} %"
+        unique = "1 unique record" if found.uniques == 1 else f"{found.uniques:,} unique records"
+        who = f"An intruder who knows {'' if title.startswith('Every') else 'the '}{title[0].lower()}{title[1:]}"
+        cards.append(Card("people found", linked, f"{who} ({len(found.columns)}): k is {found.k:,}, {unique}."))
+    return (status, f"{findings.verdict} Policy: {findings.policy}."), cards
+
+
 def _grave(findings: Findings) -> list[list[Any]]:
     """Every finding that blocks or warns, what blocks first; checks with the same answer stand together."""
     checks: dict[tuple[str, str], list[str]] = {}
     for finding in findings:
         if finding.status in (BLOCK, WARN):
-            checks.setdefault((finding.status, sentence(finding)), []).append(finding.check)
+            checks.setdefault((finding.status, as_sentences(finding)), []).append(finding.check)
     ordered = sorted(checks, key=lambda key: key[0] != BLOCK)
     return [[status, ", ".join(checks[status, text]), text] for status, text in ordered]
 

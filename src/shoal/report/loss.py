@@ -15,10 +15,7 @@ import numpy as np
 
 from shoal.arrays import Floats
 from shoal.measures.columns import correlations, detail_lost, moments, quantiles
-from shoal.measures.loss import information_loss
-from shoal.report import charts
-from shoal.report.bins import bins, in_order, is_small, smoothed, tells_few
-from shoal.report.compared import (
+from shoal.measures.compared import (
     CATEGORY,
     DATE,
     NOMINAL,
@@ -28,9 +25,11 @@ from shoal.report.compared import (
     compared_as,
     compared_labels,
 )
+from shoal.measures.evidence import column_pair
+from shoal.measures.loss import column_loss
+from shoal.report import charts
+from shoal.report.bins import bins, in_order, is_small, smoothed, tells_few
 from shoal.report.page import Block, Charts, Grid, Told
-from shoal.table.columns import coded
-from shoal.table.kinds import days
 from shoal.table.table import Table
 
 Facts = Mapping[str, Any]
@@ -76,7 +75,7 @@ def _by_column(
     """Loss and share of changed cells of every column that is not a category."""
     several = any("changed_by_more_than_one" in facts for facts in per_column.values())
     facts_of: dict[str, Facts] = {
-        name: dict(per_column.get(name) or _measured(before, after, name, kind, labels, beside))
+        name: dict(per_column.get(name) or _measured(before, after, name, kind, labels, beside, least))
         for name, kind in kinds.items()
         if kind != CATEGORY
     }
@@ -105,28 +104,31 @@ def _by_column(
 
 
 def _measured(
-    before: Table, after: Table, name: str, kind: str, labels: Mapping[str, ComparedLabels], beside: bool
+    before: Table,
+    after: Table,
+    name: str,
+    kind: str,
+    labels: Mapping[str, ComparedLabels],
+    beside: bool,
+    least: int | None,
 ) -> dict[str, Any]:
-    """What two files alone show of a column, where the method's own figures are not known."""
+    """What two files alone show of a column, where the method's own figures are not known.
+
+    An external page leaves out the loss of labels, which follows from the changed cells.
+    """
     found: dict[str, Any] = {"kind": kind}
     if not beside:
         return found
+    pair = column_pair(before, after, name, kind)
+    if pair.before.size and (least is None or name not in labels):
+        found["loss"] = column_loss(pair).information_loss
     if name in labels:
-        return {**found, "changed": labels[name].changed / before.rows}
-    values = [_values(table, name, kind) for table in (before, after)]
-    complete = ~(np.isnan(values[0]) | np.isnan(values[1]))
-    if complete.any():
-        weights = before.weights()
-        weigh = None if weights is None else weights[complete]
-        squares = information_loss(values[0][complete][:, None], values[1][complete][:, None], weigh)
-        found["loss"] = squares.information_loss
+        found["changed"] = labels[name].changed / before.rows
     return found
 
 
 def _values(table: Table, name: str, kind: str) -> Floats:
-    if kind == DATE:
-        return days(table, name)
-    return np.ascontiguousarray(table.numbers([name], missing="keep", allow_constant=True)[:, 0])
+    return table[name].days if kind == DATE else table[name].numbers
 
 
 def _outside(before: Table, after: Table, facts_of: Mapping[str, Facts], least: int) -> dict[str, Facts]:
@@ -193,11 +195,11 @@ def _numbers(before: Table, after: Table, columns: list[str], least: int | None,
 
 
 def _made_by_few(before: Floats, after: Floats, least: int | None) -> tuple[list[bool], list[bool]]:
-    """Which columns, before and after, must not be told to the outside by their mean, deviation or correlation."""
-    told = [
+    """Which columns, before and after, an external report must not describe by a mean, std. dev. or correlation."""
+    hidden = [
         [least is not None and tells_few(in_order(column), least) for column in values.T] for values in (before, after)
     ]
-    return told[0], told[1]
+    return hidden[0], hidden[1]
 
 
 def _column_figures(
@@ -258,8 +260,12 @@ def _correlations(
     blocks: list[Block] = [Grid(heads, rows, title="Correlations that changed most", note=said)]
     if 2 < len(columns) <= MOST_MAPPED:
         maps = [[[_plain(value) for value in row] for row in matrix] for matrix in found]
-        titles = ("Correlations before", "Correlations after")
-        blocks.append(Charts([(t, charts.correlations(columns, m)) for t, m in zip(titles, maps, strict=True)]))
+        names = [f"{columns[i]}, {columns[j]}" for i, j in worst]
+        old, new = ([float(matrix[pair]) for pair in worst] for matrix in found)
+        moved = charts.changes(names, old, new, "Correlations")
+        drawn = charts.correlations(columns, maps[0], maps[1])
+        title = "Correlations before (below the diagonal) and after (above it)"
+        blocks.append(Charts([("Correlations that changed most", moved), (title, drawn)]))
     return blocks
 
 
@@ -267,7 +273,7 @@ def _categories(before: Table, after: Table, columns: Sequence[str], least: int 
     """Columns whose values became categories: how many, and how much of their detail is gone."""
     rows: list[list[Any]] = []
     for name in columns:
-        old, new = (coded(table, name, allow_infinite=True) for table in (before, after))
+        old, new = (table[name].codes for table in (before, after))
         counts = [len(new.values)] if least is not None else [len(old.values), len(new.values)]
         rows.append([name, *counts, *([detail_lost(old.codes, new.codes)] if beside else [])])
     if not rows:

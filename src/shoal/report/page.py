@@ -1,22 +1,21 @@
 """A page: sections of text, tables, charts and code, made into one HTML file that works offline and prints.
 
 Every page that Shoal writes, of a release or of a study, is such a page: the same template, the same style. The charts
-are plotly's, its code inside the file once.
+are drawings inside the file: no page has a script.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from plotly.io.json import to_json_plotly
-from plotly.offline import get_plotlyjs
 
 from shoal import __version__
-from shoal.report.charts import styled
+from shoal.report.charts import Chart
 from shoal.report.figures import figure
 from shoal.sources.files import atomically, check_place
 
@@ -71,9 +70,9 @@ class Grid:
 
 @dataclass(frozen=True)
 class Charts:
-    """plotly figures by their titles, side by side where there is room; wide: each over the whole width."""
+    """Charts by their titles, side by side where there is room; wide: each over the whole width."""
 
-    figures: Sequence[tuple[str, Any]]
+    figures: Sequence[tuple[str, Chart]]
     wide: bool = False
     note: str = ""
     title: str = ""
@@ -92,16 +91,28 @@ class Section:
 
 
 @dataclass(frozen=True)
+class Card:
+    """A figure that the page opens with; meaning: one sentence below it."""
+
+    name: str
+    value: Any
+    meaning: str = ""
+
+
+@dataclass(frozen=True)
 class Page:
     """A title, a sentence under it, a few figures on cards, and the sections; a section without blocks is left out.
 
+    verdict: the answer of the release check, with its gravest status; opening: the figures that belong to it.
     internal: its first line says that it must not be handed out.
     """
 
     title: str
     sections: Sequence[Section]
     lead: str = ""
-    cards: Sequence[tuple[str, Any]] = ()
+    cards: Sequence[Card] = ()
+    verdict: tuple[str, str] | None = None
+    opening: Sequence[Card] = ()
     internal: bool = False
 
     def write(self, path: Path, *inputs: Path) -> Path:
@@ -122,28 +133,22 @@ class Page:
             lstrip_blocks=True,
         )
         environment.filters["figure"] = figure
-        drawn: list[dict[str, Any]] = []
+        numbers = count(1)
         sections = [
-            {"title": section.title, "blocks": [_numbered(block, drawn) for block in section.blocks]}
+            {"title": section.title, "blocks": [_drawn(block, numbers) for block in section.blocks]}
             for section in self.sections
             if section.blocks
         ]
         return environment.get_template("base.html").render(
-            page={"title": self.title, "internal": self.internal, "lead": self.lead, "cards": self.cards},
+            page=self,
             sections=sections,
-            charts=to_json_plotly(drawn) if drawn else "",  # safe inside a script: <, > and / are escaped
-            plotly=get_plotlyjs() if drawn else "",
             version=__version__,
         )
 
 
-def _numbered(block: Block, drawn: list[dict[str, Any]]) -> Any:
-    """The block itself; charts get a place of their own in the page and join those to be drawn."""
+def _drawn(block: Block, numbers: Iterator[int]) -> Any:
+    """The block itself; each chart is drawn under a number of its own in the page."""
     if not isinstance(block, Charts):
         return block
-    places = []
-    for title, made in block.figures:
-        identity = f"chart-{len(drawn) + 1}"
-        drawn.append({"id": identity, **styled(made).to_plotly_json()})
-        places.append({"title": title, "identity": identity})
-    return {"kind": "charts", "charts": places, "wide": block.wide, "note": block.note, "title": block.title}
+    drawn = [{"title": title, "html": chart.html(f"chart-{next(numbers)}", title)} for title, chart in block.figures]
+    return {"kind": "charts", "charts": drawn, "wide": block.wide, "note": block.note, "title": block.title}

@@ -15,20 +15,23 @@ from typing import Any
 from shoal.errors import InputError, unknown
 from shoal.gate.check import check
 from shoal.gate.findings import Findings
+from shoal.gate.promises import KAnonymity
 from shoal.gate.row_order import side_by_side
 from shoal.losses import large_losses
+from shoal.measures.compared import compared_as, numbers_among
 from shoal.report.bins import is_small, threshold
 from shoal.report.by_label import by_label
-from shoal.report.compared import compared_as, numbers_among
-from shoal.report.done import asked, done
+from shoal.report.by_protection import described, nothing
+from shoal.report.done import done, settings_section
 from shoal.report.intake import Uses, intake
-from shoal.report.intruder import intruder
-from shoal.report.limits import limits
+from shoal.report.intruder import intruder, opening
+from shoal.report.limits import limits, limits_of_files
 from shoal.report.loss import loss
-from shoal.report.page import Block, Page, Points, Section, Text
+from shoal.report.measured import measured_loss
+from shoal.report.page import Block, Card, Page, Points, Section, Text
+from shoal.report.promise import promise
 from shoal.report.repeat import repeat
 from shoal.report.risk import risk
-from shoal.report.swaps import swap_headline, swap_loss, swap_risk
 from shoal.sources.reading import as_table
 from shoal.table.table import Table
 
@@ -53,49 +56,49 @@ def write_page(page: Page, release: Any, path: Path) -> Path:
 
 def release_page(release: Any, external: bool = False) -> Page:
     """The page of a release."""
-    steps = release.steps if release.kind == "composed" else (release,)
-    swapped = [step for step in steps if step.kind == "masking"]
-    columns = [name for name in release.changed if not any(name in step.changed for step in swapped)]
+    steps = release.parts
+    columns = list(release.guarantees.quasi)
     least = threshold(max(step.facts.get("k") or 0 for step in steps)) if external else None
     before, after = release.original, release.protected
     per_column = {name: about for step in steps for name, about in step.facts.get("per_column", {}).items()}
     lost = loss(before, after, columns, least, per_column=per_column) if columns else []
-    for step in swapped:
-        lost += swap_loss(step, external)
+    for step in steps:
+        lost += described(step, "lost", nothing)(step, external)
     sections = [
-        Section("What came in", intake(before, least, _uses(release, steps, swapped, columns, external))),
-        Section("What was asked", asked(release, external)),
+        Section("What came in", intake(before, least, _uses(release, columns, external))),
+        Section("What was asked", settings_section(release, external)),
         Section("What was done", done(release, least)),
     ]
-    sections += _outside(steps, lost) if external else _inside(release, steps, swapped, columns, lost)
-    lead = _promise(release, external)
-    return Page(release.title, sections, lead=lead, cards=_cards(release, per_column, least), internal=not external)
+    sections += _outside(steps, lost) if external else _inside(release, columns, lost)
+    lead = promise(release, external)
+    verdict, figures = (None, []) if external else opening(release.findings)
+    cards = _cards(release, per_column, least)
+    return Page(release.title, sections, lead, cards, verdict, figures, internal=not external)
 
 
 def _outside(steps: Sequence[Any], lost: list[Block]) -> list[Section]:
     """What an external page has after what was done: no measured risk, no finding, nothing to repeat the run with."""
     return [
         Section("What was lost", lost),
-        Section("What is promised", [Text(_promise(step, external=True)) for step in steps]),
-        Section("What is not promised", [Points(limits([step.kind for step in steps]))]),
+        Section("What is promised", [Text(promise(step, external=True)) for step in steps]),
+        Section("What is not promised", [Points(limits(steps))]),
     ]
 
 
-def _inside(
-    release: Any, steps: Sequence[Any], swapped: Sequence[Any], columns: Sequence[str], lost: list[Block]
-) -> list[Section]:
+def _inside(release: Any, columns: Sequence[str], lost: list[Block]) -> list[Section]:
     """What an internal page has after what was done."""
     before, after = release.original, release.protected
     numeric = numbers_among(before, after, columns)
     warned = _warnings(before, after, numeric, release.facts.get("information_loss"))
-    left = [*intruder(release.findings), *_risk_left(release, steps, columns)]
-    for step in swapped:
-        left += swap_risk(step)
+    measures = measured_loss(before, after, columns) if columns else []
+    left = [*intruder(release.findings), *_risk_left(release, columns)]
+    for step in release.parts:
+        left += described(step, "risk", nothing)(step)
     return [
-        Section("What was lost", [*warned, *lost]),
+        Section("What was lost", [*warned, *measures, *lost]),
         Section("Protected by other columns", by_label(before, after, numeric)),
         Section("What risk is left", left),
-        Section("What is not promised", [Points(limits([step.kind for step in steps]))]),
+        Section("What is not promised", [Points(limits(release.parts))]),
         Section("How to repeat it", repeat(release)),
     ]
 
@@ -105,28 +108,27 @@ def _warnings(before: Table, after: Table, numeric: Sequence[str], loss_percent:
     return [Text(f"Warning: {text}", warning=True) for text in large_losses(before, after, numeric, loss_percent)]
 
 
-def _uses(release: Any, steps: Sequence[Any], swapped: Sequence[Any], columns: Sequence[str], external: bool) -> Uses:
+def _uses(release: Any, columns: Sequence[str], external: bool) -> Uses:
     """What the method did with the columns, for the table of what came in."""
     parts: dict[str, str] = {}
-    if not external:
-        for step in swapped:
-            parts |= {step.parameter: "districts", step.vital[0]: "group to hide"}
-    within = [name for step in steps for name in step.within]
+    for step in () if external else release.parts:
+        parts |= dict(described(step, "uses", nothing)(step))
+    within = [name for step in release.parts for name in step.within]
     kinds = compared_as(release.original, release.protected, columns)
     return Uses(columns, within, parts, kinds)
 
 
-def _risk_left(release: Any, steps: Sequence[Any], columns: Sequence[str]) -> list[Block]:
+def _risk_left(release: Any, columns: Sequence[str]) -> list[Block]:
     """The risk of the columns that hide records; also of the sets of them that were promised apart."""
     if not columns:
         return []
-    apart = [getattr(step, "column_groups", ()) or getattr(step, "sets", ()) for step in steps]
-    groups = [group for found in apart for group in found]
-    if len(steps) > 1:
-        groups = [step.changed for step in steps if step.kind != "masking"]
-    drawn = release.kind != "microaggregation"  # whose classes are its groups
-    protected = [*columns, *(name for step in steps for name in step.within if name not in columns)]
-    return risk(release.original, release.protected, protected, groups, draw_classes=drawn)
+    if len(release.parts) > 1:
+        groups = [step.changed for step in release.parts if step.protection.hides_records]
+    else:
+        groups = [p.columns for p in release.promises if isinstance(p, KAnonymity) and p.group]
+    drawn = not described(release, "SHOWS_CLASSES", False)
+    within = [name for name in release.columns.protected if name not in columns]
+    return risk(release.original, release.protected, columns, groups, within, draw_classes=drawn)
 
 
 def report_files(
@@ -170,16 +172,20 @@ def files_page(
         lost.insert(0, Text("The rows are in an order of their own, so the values are without weights."))
     uses = Uses(columns, kinds=compared_as(before, aligned, columns))
     sections = [Section("What came in", intake(before, least, uses)), Section("What was lost", lost)]
+    verdict: tuple[str, str] | None = None
+    figures: list[Card] = []
     if not external:
-        left = [*intruder(_checked(before, after, shuffled, seed)), *risk(before, aligned, columns, beside=beside)]
+        findings = _checked(before, after, shuffled, seed)
+        verdict, figures = opening(findings)
+        left = [*intruder(findings), *risk(before, aligned, columns, beside=beside)]
         if beside:
             numeric = numbers_among(before, aligned, columns)
-            lost[:0] = _warnings(before, aligned, numeric, None)
+            lost[:0] = [*_warnings(before, aligned, numeric, None), *measured_loss(before, aligned, columns)]
             sections.append(Section("Protected by other columns", by_label(before, aligned, numeric)))
         sections.append(Section("What risk is left", left if beside else [Text(UNMEASURED), *left]))
-    sections.append(Section("What is not promised", [Points(limits(["files"]))]))
+    sections.append(Section("What is not promised", [Points(limits_of_files())]))
     lead = f"A release compared with its original: {before.rows:,} records, the columns {', '.join(columns)}."
-    return Page("Release and original", sections, lead=lead, internal=not external)
+    return Page("Release and original", sections, lead, (), verdict, figures, internal=not external)
 
 
 def _checked(before: Table, after: Table, shuffled: bool, seed: int | str | None) -> Findings:
@@ -190,35 +196,7 @@ def _checked(before: Table, after: Table, shuffled: bool, seed: int | str | None
     return check(before, release, shuffled=shuffled, seed=seed)
 
 
-def _promise(release: Any, external: bool) -> str:
-    """What the release keeps, in a sentence."""
-    facts, columns = release.facts, len(release.changed)
-    others = f"at least {(facts.get('k') or 1) - 1} others"
-    if release.kind == "grouping":
-        measured = (
-            ""
-            if external
-            else f" Over all columns together the smallest class has {facts['joint_k']:,}: measured, not promised."
-        )
-        number = len(release.column_groups)
-        where = f"each of {number} column groups" if number > 1 else "the only column group"
-        return f"Within {where}, every record shares its values with {others}.{measured}"
-    if release.kind == "composed":
-        measured = "" if external else f" Over all protected columns together the joint k is {facts['joint_k']:,}."
-        return f"{len(release.steps)} steps one after another, each on the table of the one before.{measured}"
-    if release.kind == "masking":
-        return swap_headline(release, external)
-    if release.k is None:
-        return f"The values of {columns} columns were replaced by the labels of a given mapping; nothing is promised."
-    starred = " that is not suppressed" if facts.get("suppressed") else ""
-    columns += len(release.within)
-    what = "protected columns" if columns > 1 else "protected column"
-    if isinstance(release.original.roles.unit, str):
-        others = f"records of {others.replace('others', 'other persons or households')}"
-    return f"Every record{starred} shares its {columns} {what} with {others}."
-
-
-def _cards(release: Any, per_column: Mapping[str, Any], least: int | None) -> list[tuple[str, Any]]:
+def _cards(release: Any, per_column: Mapping[str, Any], least: int | None) -> list[Card]:
     facts = release.facts
     cards: list[tuple[str, Any]] = [("records", facts.get("n")), ("k", facts.get("k"))]
     if "information_loss" in facts:
@@ -230,8 +208,9 @@ def _cards(release: Any, per_column: Mapping[str, Any], least: int | None) -> li
         cards += [(name.replace("_", " "), facts.get(name)) for name in ("joint_k", "effective_k", "swaps")]
         if isinstance(facts.get("groups"), int):
             cards.append(("groups", facts["groups"]))
-        cards += _known_cards(release)
-    return [card for card in cards if card[1] is not None]
+        output = None if release.recipe is None else release.recipe.output
+        cards.append(("accepted k", None if output is None else output.accept_k))
+    return [Card(name, value) for name, value in cards if value is not None]
 
 
 def _changed_cells(per_column: Mapping[str, Any], rows: int, least: int | None) -> str | None:
@@ -243,17 +222,3 @@ def _changed_cells(per_column: Mapping[str, Any], rows: int, least: int | None) 
     if least is not None and any(is_small(round(share * rows), rows, least) for share in shares):
         return None
     return f"{100 * sum(shares) / len(shares):.2g} %"
-
-
-def _known_cards(release: Any) -> list[tuple[str, Any]]:
-    """What an intruder finds who knows everything that may be known, and a k that was accepted instead."""
-    figures = release.findings.figures
-    output = None if release.recipe is None else release.recipe.output
-    cards: list[tuple[str, Any]] = []
-    if figures is not None and figures.known.k != release.facts.get("k"):
-        cards.append(("k over known columns", figures.known.k))
-    if figures is not None and figures.known.linked is not None:
-        cards.append(("people found", f"{100 * figures.known.linked:.3g} %"))
-    if output is not None and output.accept_k is not None:
-        cards.append(("accepted k", output.accept_k))
-    return cards

@@ -7,35 +7,19 @@ and so is what was drawn from the run's secret, which stands in the recipe alone
 
 from __future__ import annotations
 
-import csv
-import io
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.report.page import Block, Code, Grid, Text
+from shoal.spelling import ByColumn, Names, Spelling, Word
 
-FUNCTIONS = {
-    "microaggregate": "microaggregate",
-    "group": "group_attributes",
-    "generalize": "generalize",
-    "apply": "apply_mapping",
-    "mask": "mask_group",
-}
-LETTERS = ("k", "l", "t")
-# Arguments that no option of their command holds: a test compares them with the commands.
-NO_OPTIONS = {
-    "group": ("groups",),
-    "generalize": ("taxonomy",),
-    "apply": ("mapping",),
-    "mask": ("chi", "pairs", "tournament", "recombination", "uniform", "boost"),
-}
-# Roles that the options of a command do not hold: reasons stand in a roles file, an order by column in some commands.
-NOT_TYPED = ("reasons",)
-TAKES_ORDER = ("microaggregate",)
-BY_COLUMN = ("derived", "order")
-NAMED = {"with_front": "front", "sets": "set"}
+if TYPE_CHECKING:
+    from shoal.protections.protection import Protection
+
+NOT_TYPED = ("reasons",)  # a role that no option holds: reasons stand in a roles file
+PER_PROTECTION = ("quasi", "weight", "order")  # roles that only some commands take
 RECIPE, RELEASE = "recipe.toml", "release.csv"
 
 
@@ -47,8 +31,8 @@ def repeat(release: Any) -> list[Block]:
     if recipe.input.file:
         recipe = recipe.in_folder(Path(recipe.input.file).parent)
     blocks: list[Block] = [
-        Code("Command", command(recipe)),
-        Code("Python", python(recipe)),
+        Code("Command", command(recipe, release.protection)),
+        Code("Python", python(recipe, release.protection)),
         Code(f"Recipe ({RECIPE})", recipe.text().strip()),
     ]
     blocked = release.findings.blocking
@@ -60,37 +44,70 @@ def repeat(release: Any) -> list[Block]:
     return [*blocks, Grid(["", ""], [row for row in rows if row[1] is not None], text=2)]
 
 
-def command(recipe: Any) -> str:
-    """The command line: of a single step its own, else that of the recipe, which names the output."""
-    step = recipe.steps[0]
+def command(recipe: Any, protection: Protection | None) -> str:
+    """The command line: of a single step that of its protection, else that of the recipe, which names the output."""
     target, saving = _saved(recipe)
-    if _needs_recipe(recipe) or not _fits(recipe):
+    words = None if protection is None or _needs_recipe(recipe, protection) else _words(recipe, protection, saving)
+    if words is None:
         return shlex.join(["shoal", "run", RECIPE, *([] if recipe.output else ["-o", target])])
-    words = ["shoal", step.do, recipe.input.file or "FILE"]
-    for name, value in {**_read(recipe), **step.arguments, **_seed(recipe), **saving}.items():
-        words += _option(name, value) if value not in (None, "", [], {}) else []
-    return shlex.join([*words, "-o", target])
+    return shlex.join(["shoal", recipe.steps[0].do, recipe.input.file or "FILE", *words, "-o", target])
 
 
-def python(recipe: Any) -> str:
+def _words(recipe: Any, protection: Protection, saving: Mapping[str, Any]) -> list[str] | None:
+    """The options of a recipe of one step; None if they cannot hold all of it."""
+    roles = _read(recipe)
+    arguments = protection.current_names(recipe.steps[0].arguments)
+    refused = [role for role in PER_PROTECTION if role not in protection.roles]
+    if protection.part_of or any(name in roles for name in (*NOT_TYPED, *refused)):
+        return None
+    words: list[str] = []
+    for name, value in {**roles, **arguments, **_seed(recipe), **saving}.items():
+        parameter = protection.parameters.get(name)
+        if parameter is not None and not parameter.option.on_command_line:
+            return None
+        spelling = _spelling(value) if parameter is None else parameter.spelling
+        option = option_words(f"--{name.replace('_', '-')}" if parameter is None else parameter.flag, value, spelling)
+        if option is None:
+            return None
+        words += option
+    return words
+
+
+def _spelling(value: Any) -> Spelling:
+    """How the options of roles and of the output write their values."""
+    return ByColumn(Names()) if isinstance(value, Mapping) else Names() if isinstance(value, list) else Word()
+
+
+def option_words(flag: str, value: Any, spelling: Spelling | None) -> list[str] | None:
+    """An option and its value as words; None if no text holds the value."""
+    if isinstance(value, bool):  # False: --no-unit, --no-split
+        return [flag if value else f"--no-{flag.removeprefix('--')}"]
+    if value in (None, "", [], {}):
+        return []
+    texts = None if spelling is None else spelling.write(value)
+    return None if texts is None else [word for text in texts for word in (flag, text)]
+
+
+def python(recipe: Any, protection: Protection | None) -> str:
     """The same by the library."""
     step = recipe.steps[0]
     target, saving = _saved(recipe)
     lines = ["import shoal"]
-    if _needs_recipe(recipe):
+    if protection is None or _needs_recipe(recipe, protection):
         lines += [f"release = shoal.run({RECIPE!r})"]
     else:
         file = repr(recipe.input.file) if recipe.input.file else "frame"
+        function, arguments = protection.function.__name__, {**step.arguments, **_seed(recipe)}
         lines += [
             f"data = shoal.read({file}{_arguments(_read(recipe))})",
-            f"release = shoal.{FUNCTIONS[step.do]}(data{_arguments({**step.arguments, **_seed(recipe)})})",
+            f"release = shoal.{function}(data{_arguments(arguments)})",
         ]
     return "\n".join([*lines, f"release.save({target!r}{_arguments(saving)})"])
 
 
-def _needs_recipe(recipe: Any) -> bool:
+def _needs_recipe(recipe: Any, protection: Protection) -> bool:
     """Several steps, or a release that depends on the secret: its row order if shuffled, the swaps of a mask."""
-    hidden = (recipe.output is not None and recipe.output.shuffle) or recipe.steps[0].do == "mask"
+    hidden = (recipe.output is not None and recipe.output.shuffle) or protection.draws_from_secret
     return len(recipe.steps) > 1 or (recipe.secret is not None and hidden)
 
 
@@ -119,74 +136,3 @@ def _saved(recipe: Any) -> tuple[str, dict[str, Any]]:
 
 def _arguments(given: Mapping[str, Any]) -> str:
     return "".join(f", {name}={value!r}" for name, value in given.items())
-
-
-def _fits(recipe: Any) -> bool:
-    """Whether all that a recipe of one step says can be written as options."""
-    step, roles = recipe.steps[0], _read(recipe)
-    given = step.arguments
-    if any(name in given for name in NO_OPTIONS.get(step.do, ())) or any(name in roles for name in NOT_TYPED):
-        return False
-    refused = [] if step.do in TAKES_ORDER else ["order"]
-    refused += ["quasi", "weight"] if step.do == "mask" else []  # a mask has no use for them, and its command says so
-    if any(name in roles for name in refused):
-        return False
-    if any(text != text.strip() or "\n" in text for text in _texts([roles | {"delimiter": None}, given])):
-        return False
-    if any("=" in column for name in BY_COLUMN for column in roles.get(name, {})):
-        return False
-    joined = [value for name, value in given.items() if isinstance(value, Mapping) or name in ("vital", "second")]
-    return not any(set(text) & set(",=:") for text in _texts(joined))
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Every text in a value, the names of tables among them."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        yield from (text for pair in value.items() for part in pair for text in _texts(part))
-    elif isinstance(value, list | tuple):
-        yield from (text for part in value for text in _texts(part))
-
-
-def option_of(name: str) -> str:
-    """The option of an argument."""
-    return f"-{name}" if name in LETTERS else f"--{NAMED.get(name, name).replace('_', '-')}"
-
-
-def _option(name: str, value: Any) -> list[str]:
-    """An argument as the words of its option: flags alone, lists with commas, tables as name=value."""
-    option = option_of(name)
-    if name == "unit" and value is False:
-        return ["--no-unit"]
-    if isinstance(value, bool):
-        return [option] if value else [f"--no-{name}"] if name == "split" else []
-    if name == "sets":
-        return [word for chosen in value for word in (option, _names(chosen))]
-    if name in ("vital", "second"):
-        return [option, f"{value[0]}={','.join(map(str, value[1]))}"]
-    if name in ("weights", "importance"):  # once for all columns
-        return [option, ",".join(f"{column}={_word(part)}" for column, part in value.items())]
-    if isinstance(value, Mapping) and name in BY_COLUMN and all(isinstance(part, list) for part in value.values()):
-        return [word for column, part in value.items() for word in (option, f"{column}={_names(part)}")]
-    if isinstance(value, Mapping):
-        sign = ":" if name == "granularity" else ","
-        return [
-            word
-            for column, part in value.items()
-            for word in (option, f"{column}={sign.join(map(_word, part)) if isinstance(part, list) else _word(part)}")
-        ]
-    if isinstance(value, list | tuple):
-        return [option, ":".join(map(_word, value)) if name == "l" else _names(value)]
-    return [option, _word(value)]
-
-
-def _names(names: Any) -> str:
-    """Names with commas between them, as the options take them: one that holds a comma in quotes."""
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow([_word(name) for name in names])
-    return line.getvalue()
-
-
-def _word(value: Any) -> str:
-    return repr(value) if isinstance(value, float) else str(value)

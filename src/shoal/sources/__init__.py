@@ -1,1 +1,1 @@
-"""Files: one module for each format, reading, writing, and what a format cannot keep."""
+"""Reading and writing files, one module per format."""

@@ -14,7 +14,6 @@ import gzip
 import io
 import itertools
 import sys
-import warnings
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +22,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shoal.errors import InputError, ShoalWarning, UsageError
+from shoal.errors import InputError, UsageError
+from shoal.notices import notice
+from shoal.sources.format import Format, TextOptions
 from shoal.table.cells import MARKERS, NUMBERS
 from shoal.table.frames import check_names
 from shoal.table.source import Dialect, FileSource
@@ -34,12 +35,13 @@ _GROUPED = f"^{NUMBERS[',']}$"
 _CHUNK = 1 << 24
 
 
-def read(path: Path, *, delimiter: str | None, encoding: str | None, decimal: str | None) -> FileSource:
+def read(path: Path, options: TextOptions) -> FileSource:
     """A text file as a typed frame, with the text that the types cannot tell."""
-    raw, encoding = _decoded(_bytes(path), encoding, path)
+    delimiter, decimal = options.delimiter, options.decimal
+    raw, encoding = _decoded(_bytes(path), options.encoding, path)
     raw, newline = _lines(raw, path)
     if not raw.strip():
-        raise InputError(f"the file {path} is empty: a line of column names and a line a record are needed")
+        raise InputError(f"The file {path} is empty. It needs a header line and at least one record.")
     delimiter = _delimiter(raw, path) if delimiter is None else _named(delimiter)
     if decimal not in (None, ".", ","):
         raise UsageError(f"decimal must be '.' or ',', not {decimal!r}")
@@ -62,10 +64,10 @@ def read(path: Path, *, delimiter: str | None, encoding: str | None, decimal: st
 
 
 def write(
-    frame: pl.DataFrame, path: Path, name: str, source: FileSource | None, protected: Collection[str] = ()
+    frame: pl.DataFrame, path: Path, target: Path, source: FileSource | None, protected: Collection[str] = ()
 ) -> None:
     """Write a frame as text, in the way of the file it came from if that was text too; protected columns anew."""
-    dialect = _dialect(name.lower(), source)
+    dialect = _dialect(target.name.lower(), source)
     columns = []
     for column in frame.get_columns():
         if column.name not in protected and source is not None and source.has_text(column):
@@ -83,12 +85,12 @@ def write(
         pl.DataFrame(columns).write_csv(buffer, separator=dialect.delimiter, line_terminator=dialect.newline)
         content = buffer.getvalue()
     encoded = content if dialect.encoding == "utf-8" else _encoded(content, dialect.encoding)
-    with open(path, "wb") as target:
-        if name.lower().endswith(".gz"):
-            with gzip.GzipFile(filename="", fileobj=target, mode="wb", compresslevel=6, mtime=0) as packed:
+    with open(path, "wb") as file:
+        if target.name.lower().endswith(".gz"):
+            with gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6, mtime=0) as packed:
                 packed.write(encoded)
         else:
-            target.write(encoded)
+            file.write(encoded)
 
 
 def _lines_of_one(column: pl.Series, dialect: Dialect, is_protected: bool) -> bytes:
@@ -301,11 +303,9 @@ def _header(raw: bytes, delimiter: str, path: Path) -> list[str]:
         raise InputError(f"column {place} of {path} has no name in the first line: give it one{hint}")
     check_names(names)
     if all(name.replace(".", "", 1).replace("-", "", 1).isdigit() for name in names):
-        warnings.warn(
+        notice(
             f"the first line of {path} has only numbers, and it is taken for the columns' names: "
-            "if it is data, add a line of names above it",
-            ShoalWarning,
-            stacklevel=5,
+            "if it is data, add a line of names above it"
         )
     return names
 
@@ -491,7 +491,7 @@ def _with_point(text: pl.Series) -> pl.Series:
 def _tell_markers(markers: dict[str, tuple[str, ...]], path: Path) -> None:
     if markers:
         told = ", ".join(f"{name} ({', '.join(marks)})" for name, marks in markers.items())
-        warnings.warn(f"read as missing in columns of numbers of {path.name}: {told}", ShoalWarning, stacklevel=5)
+        notice(f"read as missing in columns of numbers of {path.name}: {told}")
 
 
 # -- writing -------------------------------------------------------------------------------------
@@ -515,3 +515,16 @@ def _encoded(content: bytes, encoding: str) -> bytes:
         raise InputError(f"the text {sign!r} cannot be written in the input's encoding {encoding}") from error
     except UnicodeError as error:
         raise InputError(f"The table cannot be written in the input's encoding {encoding}: {error}.") from error
+
+
+FORMAT = Format(
+    name="csv",
+    title="text",
+    endings=(".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"),
+    read=read,
+    write=write,
+    keeps="the text of unchanged columns; delimiter, encoding and decimal sign, which are detected or given with "
+    "`--delimiter`, `--encoding`, `--decimal`",
+    loses="value labels; types beyond text and numbers",
+    options=("delimiter", "encoding", "decimal"),
+)

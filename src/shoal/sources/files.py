@@ -1,4 +1,4 @@
-"""Files in and out: the format is told by the name's ending, and a write is all or nothing.
+"""Files in and out: the ending of the name decides the format (`format`), and a write is all or nothing.
 
 A file is written under another name in the same folder, flushed to the disk, and put in place in
 one step; whatever goes wrong, an existing file stays as it was and nothing half-written is left.
@@ -9,11 +9,9 @@ from __future__ import annotations
 import difflib
 import hashlib
 import os
-import re
 import stat
-import warnings
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,34 +19,13 @@ import polars as pl
 
 from shoal.atomic import atomically as atomically
 from shoal.atomic import check_folder
-from shoal.errors import InputError, ShoalWarning, UsageError
-from shoal.sources import csv as delimited
-from shoal.sources import labelled
+from shoal.errors import InputError, UsageError
+from shoal.notices import notice
+from shoal.sources.format import Format, TextOptions, Write
+from shoal.sources.format import format_of as format_of
 from shoal.sources.paths import file_named
-from shoal.table.frames import check_names, wrap
+from shoal.table.frames import wrap
 from shoal.table.source import FileSource
-
-
-@dataclass(frozen=True)
-class Format:
-    """A file format by its name's endings."""
-
-    name: str
-    endings: tuple[str, ...]
-    family: str
-    writable: bool = True
-
-
-FORMATS = (
-    Format("csv", (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"), "text"),
-    Format("parquet", (".parquet", ".pq"), "columns"),
-    Format("arrow", (".arrow", ".feather", ".ipc"), "columns"),
-    Format("sav", (".sav", ".zsav"), "labelled"),
-    Format("por", (".por",), "labelled"),
-    Format("dta", (".dta",), "labelled"),
-    Format("xpt", (".xpt",), "labelled"),
-    Format("sas7bdat", (".sas7bdat",), "labelled", writable=False),
-)
 
 
 def read_file(
@@ -62,31 +39,21 @@ def read_file(
     path = file_named(path)
     _check_readable(path)
     form = format_of(path)
-    for option, value in (("delimiter", delimiter), ("decimal", decimal)):
-        if value is not None and form.family != "text":
-            raise UsageError(
-                f"{option}={value!r} is for text files such as .csv, and {path.name} is none: leave it out"
-            )
-    if encoding is not None and form.family == "columns":
-        raise UsageError(f"encoding={encoding!r} is not used for {path.suffix} files: leave it out")
+    options = TextOptions(delimiter, encoding, decimal)
+    given = {option: value for option, value in asdict(options).items() if value is not None}
+    for option, value in given.items():
+        if option not in form.options:
+            why = f"is not used for {path.suffix} files" if option == "encoding" else "is for text files such as .csv"
+            raise UsageError(f"{option}={value!r} {why}: leave it out")
     if path.stat().st_size == 0:
-        raise InputError(f"the file {path} is empty: a line of column names and a line a record are needed")
-    if form.family == "text":
-        source = delimited.read(path, delimiter=delimiter, encoding=encoding, decimal=decimal)
-    elif form.family == "labelled":
-        source = labelled.read(path, form.name, encoding)
-    else:
-        frame = _read_columns(path, form)
-        check_names(frame.columns)
-        source = FileSource(path, form.name, _without_index(frame, path))
+        raise InputError(f"The file {path} is empty. It needs a header line and at least one record.")
+    source = form.read(path, options)
     if source.frame.height == 0:
         raise InputError(
             f"the file {path} has no rows, only the columns {', '.join(source.frame.columns)}: a line a record is "
             "needed"
         )
-    given = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal}
-    asked = {option: value for option, value in given.items() if value is not None}
-    return source.frame, replace(source, sha256=checksum(path), asked=asked)
+    return source.frame, replace(source, sha256=checksum(path), asked=given)
 
 
 def write_file(
@@ -107,21 +74,12 @@ def write_file(
     check_target(path)
     form = format_of(path)
     table = _in_one_form(as_polars(frame), protected)
-    if form.family != "labelled" and source is not None and source.labels is not None:
+    if not form.warns_of_loss and source is not None and source.labels is not None:
         lost = [name for name in table.columns if name in source.labels.values]
         if lost:
-            warnings.warn(
-                f"{path.suffix} keeps no value labels: {', '.join(lost)} hold codes", ShoalWarning, stacklevel=3
-            )
+            notice(f"{path.suffix} keeps no value labels: {', '.join(lost)} hold codes")
     with atomically(path) as temporary:
-        if form.family == "text":
-            delimited.write(table, temporary, path.name, source, protected)
-        elif form.family == "labelled":
-            labelled.write(table, temporary, path, form.name, source, protected)
-        elif form.name == "parquet":
-            _with_used_categories(table).write_parquet(temporary)
-        else:
-            _with_used_categories(table).write_ipc(temporary, compression="uncompressed")
+        _writer(form, path)(table, temporary, path, source, protected)
         if check is not None:
             check(temporary)
 
@@ -130,12 +88,18 @@ def check_target(path: str | os.PathLike[str], *inputs: str | os.PathLike[str]) 
     """The path if a file can be written there and it is none of the inputs; an error otherwise, before any work."""
     path = Path(path)
     form = format_of(path)
-    if not form.writable:
-        raise UsageError(f"{path.suffix} files can be read but not written: write {path.stem}.xpt or {path.stem}.sav")
-    if form.family == "labelled":
-        labelled.library()
+    _writer(form, path)
+    if form.check is not None:
+        form.check()
     check_place(path, *inputs)
     return path
+
+
+def _writer(form: Format, path: Path) -> Write:
+    if form.write is None:
+        ways = " or ".join(f"{path.stem}{ending}" for ending in form.instead or (".csv", ".parquet"))
+        raise UsageError(f"{path.suffix} files can be read but not written: write {ways}")
+    return form.write
 
 
 def check_place(path: str | os.PathLike[str], *inputs: str | os.PathLike[str]) -> Path:
@@ -187,52 +151,17 @@ def checksum(path: str | os.PathLike[str]) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def format_of(path: Path) -> Format:
-    """The format that a file's name tells."""
-    name = path.name.lower()
-    for form in FORMATS:
-        if name.endswith(form.endings):
-            return form
-    known = ", ".join(ending for form in FORMATS for ending in form.endings)
-    hint = " Save the workbook's sheet as CSV first." if name.endswith((".xlsx", ".xls", ".ods")) else ""
-    what = f"the ending {path.suffix!r}" if path.suffix else "a name without an ending"
-    raise UsageError(f"{path}: {what} tells no format that is known.{hint} Known endings are {known}")
-
-
 def _check_readable(path: Path) -> None:
     if path.is_dir():
-        raise InputError(f"{path} is a folder, not a file")
+        raise InputError(f"{path} is a folder, not a file.")
     if not path.exists():
         near: list[str] = []
         if path.parent.is_dir():
             near = difflib.get_close_matches(path.name, os.listdir(path.parent), n=1, cutoff=0.6)
-        hint = f"; did you mean {path.parent / near[0]}?" if near else ""
-        raise InputError(f"there is no file {path}{hint}")
+        hint = f" Did you mean {path.parent / near[0]}?" if near else ""
+        raise InputError(f"There is no file {path}.{hint}")
     if not os.access(path, os.R_OK):
-        raise InputError(f"the file {path} may not be read: its permissions forbid it")
-
-
-def _read_columns(path: Path, form: Format) -> pl.DataFrame:
-    try:
-        with open(path, "rb") as file:  # not by its name, which polars would take for a pattern or an address
-            if form.name == "parquet":
-                return pl.read_parquet(file)
-            try:
-                return pl.read_ipc(file)
-            except pl.exceptions.ComputeError:
-                file.seek(0)
-                return pl.read_ipc_stream(file)  # the same ending is used for both of Arrow's layouts
-    except (pl.exceptions.PolarsError, OSError) as error:
-        first = str(error).strip().splitlines()[0]
-        raise InputError(f"the file {path} cannot be read as {form.name}: {first}") from error
-
-
-def _without_index(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
-    """The frame without an index that pandas stored as a column: row numbers are no data to protect or release."""
-    index = [name for name in frame.columns if re.fullmatch(r"__index_level_\d+__", name)]
-    if index:
-        warnings.warn(f"the index that pandas stored in {path.name} is left out", ShoalWarning, stacklevel=4)
-    return frame.drop(index)
+        raise InputError(f"Cannot read {path}: its permissions forbid it.")
 
 
 def _in_one_form(table: pl.DataFrame, names: Collection[str]) -> pl.DataFrame:
@@ -243,33 +172,6 @@ def _in_one_form(table: pl.DataFrame, names: Collection[str]) -> pl.DataFrame:
 def _one_form(column: pl.Series) -> pl.Series:
     # Not by adding 0.0, which polars takes for no change.
     return column.set((column == 0).fill_null(False), 0.0).fill_nan(None)
-
-
-def _with_used_categories(table: pl.DataFrame) -> pl.DataFrame:
-    """The table with the categories that records have: a file would list the others too, original values among them."""
-    types = {column.name: _used_type(column) for column in table.get_columns()}
-    return pl.DataFrame([c if c.dtype == types[c.name] else _cast(c, types[c.name]) for c in table.get_columns()])
-
-
-def _cast(column: pl.Series, dtype: pl.DataType) -> pl.Series:
-    try:
-        return column.cast(dtype)
-    except pl.exceptions.InvalidOperationError:  # polars casts no Enum inside an Array
-        return pl.Series(column.name, column.to_list(), dtype=dtype)
-
-
-def _used_type(column: pl.Series) -> pl.DataType:
-    """The type of a column, its Enums without the categories that no record has."""
-    dtype = column.dtype
-    if isinstance(dtype, pl.Enum):
-        return pl.Enum(column.unique().sort().drop_nulls().to_list())
-    if isinstance(dtype, pl.List):
-        return pl.List(_used_type(column.explode()))
-    if isinstance(dtype, pl.Array):
-        return pl.Array(_used_type(column.explode()), dtype.size)
-    if isinstance(dtype, pl.Struct):
-        return pl.Struct([pl.Field(part.name, _used_type(column.struct.field(part.name))) for part in dtype.fields])
-    return dtype
 
 
 def as_polars(frame: Any) -> pl.DataFrame:

@@ -9,15 +9,16 @@ its values and no others: a label of a value that no record has any more would n
 from __future__ import annotations
 
 import importlib
-import warnings
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from shoal.errors import InputError, ShoalWarning, UsageError, WriteError
+from shoal.errors import InputError, UsageError, WriteError
+from shoal.notices import notice
 from shoal.sources.csv import check_no_zeros
+from shoal.sources.format import Format, TextOptions
 from shoal.table.frames import check_names
 from shoal.table.source import FileSource, Labels
 
@@ -28,14 +29,41 @@ _LONGEST = {"sav": 32_767, "xpt": 32_767, "por": 255}  # bytes of a text
 _PADDED = ("sav", "xpt", "por")  # blanks fill a text up, so those at its end are not kept
 
 
+def labelled_format(
+    name: str, title: str, endings: tuple[str, ...], *, keeps: str, loses: str, instead: tuple[str, ...] = ()
+) -> Format:
+    """The declaration of a format that pyreadstat reads and, but for sas7bdat, writes."""
+
+    def read_form(path: Path, options: TextOptions) -> FileSource:
+        return read(path, name, options.encoding)
+
+    def write_form(
+        frame: pl.DataFrame, path: Path, target: Path, source: FileSource | None, protected: Collection[str]
+    ) -> None:
+        write(frame, path, target, name, source, protected)
+
+    return Format(
+        name=name,
+        title=title,
+        endings=endings,
+        read=read_form,
+        write=write_form if name in _WRITERS else None,
+        keeps=keeps,
+        loses=loses,
+        options=() if name == "por" else ("encoding",),
+        warns_of_loss=True,
+        is_dated=True,
+        check=library,
+        instead=instead,
+    )
+
+
 def read(path: Path, form: str, encoding: str | None) -> FileSource:
     """The values of a file and what it says beside them."""
     options: dict[str, Any] = {"output_format": "polars"}
     if form in ("sav", "dta", "sas7bdat"):
         options["user_missing"] = True
     if encoding is not None:
-        if form == "por":
-            raise UsageError("encoding is not used for .por files: leave it out")
         options["encoding"] = encoding
     reader: Callable[..., Any] = getattr(library(), _READERS[form])
     try:
@@ -44,7 +72,7 @@ def read(path: Path, form: str, encoding: str | None) -> FileSource:
         raise InputError(f"the file {path} cannot be read as .{form}: {error}") from error
     check_names(list(meta.column_names))
     if form == "por":
-        _warn(f"codes that {path.name} declares missing are read as plain missing values: .por files give no more")
+        notice(f"codes that {path.name} declares missing are read as plain missing values: .por files give no more")
     letters = {}
     for name in meta.missing_user_values:
         values, letters[name] = _split(frame[name], meta.readstat_variable_types.get(name, "double"))
@@ -111,7 +139,7 @@ def _check_fit(columns: list[pl.Series], form: str) -> None:
         if form in _PADDED and blank.any():
             padded.append(f"{column.name} ({int(blank.sum()):,}, the first in row {int(blank.arg_max() or 0) + 1})")
     if padded:
-        _warn(f".{form} files keep no blanks at the end of a text: they are lost in {', '.join(padded)}")
+        notice(f".{form} files keep no blanks at the end of a text: they are lost in {', '.join(padded)}")
 
 
 def library() -> Any:
@@ -267,27 +295,25 @@ def _stata_labels(columns: list[pl.Series], values: Mapping[str, Mapping[Any, st
             kept[name] = whole
     lost = sorted(set(values) - set(kept))
     if lost:
-        _warn(f"value labels of {', '.join(lost)} are not kept: Stata labels whole numbers only")
+        notice(f"value labels of {', '.join(lost)} are not kept: Stata labels whole numbers only")
     return kept
 
 
 def _tell_lost(form: str, labels: Labels, source: FileSource | None, changed: set[str], columns: list[str]) -> None:
     """Say what the format has no place for."""
     if labels.values and form in ("por", "xpt"):
-        _warn(
+        notice(
             f".{form} files keep no value labels here: the codes of {', '.join(labels.values)} are written as they are"
         )
     if labels.missing and form != "sav":
-        _warn(f"only .sav files declare missing codes: in {', '.join(labels.missing)} they are written as plain values")
+        notice(
+            f"only .sav files declare missing codes: in {', '.join(labels.missing)} they are written as plain values"
+        )
     if labels.notes or labels.file_label:
         what = " and ".join(w for w, said in (("file label", labels.file_label), ("notes", labels.notes)) if said)
-        _warn(f"not copied from the input file, since it may name people or places: its {what}")
+        notice(f"not copied from the input file, since it may name people or places: its {what}")
     if source is not None and form != "dta":
         tagged = source.cells if source.format in ("dta", "sas7bdat") else {}
         lettered = [n for n in columns if n in tagged and n not in changed]
         if lettered:
-            _warn(f"missing values with a letter (.a) are written as plain missing values in {', '.join(lettered)}")
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, ShoalWarning, stacklevel=6)
+            notice(f"missing values with a letter (.a) are written as plain missing values in {', '.join(lettered)}")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from shoal.errors import UsageError
+from shoal.notices import collecting, notice
 from shoal.sources.files import read_file
 from shoal.sources.roles_file import read_roles
 from shoal.table.frames import wrap
@@ -38,7 +39,7 @@ def read(
     encoding: str | None = None,
     decimal: str | None = None,
 ) -> Table:
-    """A table from a file or a frame, with the roles of its columns (see `Roles`).
+    """A table from a file or a frame, with the roles of its columns (see `Roles`) and the `notices` of reading it.
 
     roles: a roles file, or Roles; roles that are given by name win over it. as_is may map columns to their reasons.
     delimiter, encoding, decimal: of a text file; detected by default.
@@ -62,8 +63,12 @@ def read(
         accept_derived=names(accept_derived, "accept_derived"),
     )
     source: FileSource | None = None
+    notices: list[str] = []
     if isinstance(data, (str, os.PathLike)):
-        data, source = read_file(data, delimiter=delimiter, encoding=encoding, decimal=decimal)
+        with collecting(notices):
+            data, source = read_file(data, delimiter=delimiter, encoding=encoding, decimal=decimal)
+        for text in notices:
+            notice(text)
     else:
         for option, value in {"delimiter": delimiter, "encoding": encoding, "decimal": decimal}.items():
             if value is not None:
@@ -72,7 +77,7 @@ def read(
         columns = wrap(data).columns
         filed = roles if isinstance(roles, Roles) else read_roles(roles)
         given = given.resolve(columns).over(filed.resolve(columns))
-    return Table(data, given, source)
+    return Table(data, given, source, notices=notices)
 
 
 def as_table(data: Any, quasi: Sequence[str] = ()) -> Table:

@@ -1,7 +1,7 @@
 """How alpha of the tau test changes the outliers and feasible solutions (open in Chertov and Tavrov 2017).
 
 Two views. The published solutions, tested at other alphas: how many outliers they have and how many of the 24 stay
-feasible. And a file of one's own (the made-up microfile by default): the outliers of its signal, the least
+feasible. And a file of one's own (the synthetic microfile by default): the outliers of its signal, the least
 distortion that masks them, its lower bound, and how many of the signals masked at one alpha hold at another.
 """
 
@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from shoal.engine.progress import Progress, silent
+from shoal.engine.control import Control, control_of
+from shoal.engine.progress import Progress
 from shoal.errors import ShoalError
 from shoal.protections.regions.by_flow import mask_by_flow
 from shoal.protections.regions.outliers import outliers
 from shoal.protections.regions.task import Limits, Task, masking_task
+from shoal.report.charts import Chart, Series, series_chart
 from shoal.studies.military_task import military_task
 from shoal.studies.reproduce.published_signals import ORIGINAL_OUTLIERS, ROWS
 from shoal.studies.reproduce.result import Result, Table
@@ -31,15 +33,22 @@ def alpha_study(
     *,
     seed: int = 0,
     quick: bool = False,
-    progress: Progress = silent,
+    progress: Progress | None = None,
+    control: Control | None = None,
 ) -> Result:
     """How many outliers and feasible solutions each alpha leaves."""
+    whole = control_of(control, None, progress)
+    return whole.call(lambda: _alpha_study(task, alphas, seed, quick, whole))
+
+
+def _alpha_study(task: Task | None, alphas: Sequence[float], seed: int, quick: bool, control: Control) -> Result:
     task = task or military_task(seed)
     published = _published(alphas)
-    own = []
+    rows = []
     for i, alpha in enumerate(alphas):
-        own.append(_masked_at(task, alpha, quick))
-        progress(i + 1, len(alphas), None, f"alpha {alpha:g}")
+        rows.append(_masked_at(task, alpha, quick))
+        control.check()
+        control.show(i + 1, len(alphas), None, f"alpha {alpha:g}")
     tables: list[Table] = [
         {
             "title": "The 24 published signals under other alphas",
@@ -50,23 +59,21 @@ def alpha_study(
         {
             "title": "Masking under other alphas",
             "columns": ["alpha", "outliers before", "least distortion", "lower bound", "swaps", "solutions"],
-            "rows": own,
+            "rows": rows,
             "note": "A larger alpha finds more outliers, so more districts must be masked; a smaller one is content "
             "with less. Choosing alpha so that nothing is an outlier masks nothing: fix it before looking at the data.",
         },
     ]
-    return Result(
-        "Alpha of the tau test", tables, {"outliers and feasible solutions by alpha": _plot(alphas, published, own)}
-    )
+    return Result("Alpha of the tau test", tables, _plots(alphas, published, rows))
 
 
 def _published(alphas: Sequence[float]) -> list[list[Any]]:
     rows = []
     originals = {d - 1 for d in ORIGINAL_OUTLIERS}
     for alpha in alphas:
-        found = [set(outliers(row.signal, alpha).tolist()) for row in ROWS]
-        again = sum(bool(f & originals) for f in found)
-        rows.append([alpha, float(np.mean([len(f) for f in found])), again, len(ROWS) - again])
+        outlying = [set(outliers(row.signal, alpha).tolist()) for row in ROWS]
+        again = sum(bool(f & originals) for f in outlying)
+        rows.append([alpha, float(np.mean([len(f) for f in outlying])), again, len(ROWS) - again])
     return rows
 
 
@@ -84,16 +91,16 @@ def _masked_at(task: Task, alpha: float, quick: bool) -> list[Any]:
     return [alpha, names, best.metric, answer.bound, len(best.swaps), len(answer.solutions)]
 
 
-def _plot(alphas: Sequence[float], published: list[list[Any]], own: list[list[Any]]) -> Any:
-    import plotly.graph_objects as go
-
-    plot = go.Figure()
-    x = [f"{a:g}" for a in alphas]
-    plot.add_scatter(x=x, y=[row[1] for row in published], name="outliers in the published signals (mean)")
-    plot.add_scatter(x=x, y=[row[3] for row in published], name="published solutions still feasible")
-    plot.add_scatter(x=x, y=[len(str(row[1]).split()) if row[5] else 0 for row in own], name="outliers of this file")
-    plot.add_scatter(x=x, y=[row[2] for row in own], name="least distortion of this file", yaxis="y2")
-    plot.update_layout(
-        xaxis_title="alpha", yaxis_title="number", yaxis2={"overlaying": "y", "side": "right", "title": "metric"}
-    )
-    return plot
+def _plots(alphas: Sequence[float], published: list[list[Any]], computed: list[list[Any]]) -> dict[str, Chart]:
+    places, names = range(len(alphas)), [f"{alpha:g}" for alpha in alphas]
+    counts = {
+        "outliers in the published signals (mean)": [row[1] for row in published],
+        "published solutions still feasible": [row[3] for row in published],
+        "outliers of this file": [len(str(row[1]).split()) if row[5] else 0 for row in computed],
+    }
+    series = [Series(name, places, values, dots=True, look=i) for i, (name, values) in enumerate(counts.items(), 1)]
+    distortion = Series("", places, [row[2] for row in computed], dots=True, look=1)
+    return {
+        "outliers and feasible solutions by alpha": series_chart(series, "alpha", "number", names=names, zero=True),
+        "least distortion of this file by alpha": series_chart([distortion], "alpha", "metric", names=names, zero=True),
+    }

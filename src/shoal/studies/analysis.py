@@ -34,7 +34,7 @@ def analyse(runs: pl.DataFrame) -> Findings:
 
     for response in SSE, convergence generation:
         ANOVA on the three factors: those with p < 0.05 matter
-        for each of them: the values that neither Tukey's nor Scheffe's test tells from the one with the least mean
+        for each of them: the values that neither Tukey's nor Scheffe's test separates from the one with the least mean
         only runs with those values go on
     """
     steps: list[dict[str, Any]] = []
@@ -73,9 +73,9 @@ def variance(runs: pl.DataFrame, response: str, factors: list[str]) -> list[dict
 
 
 def best_values(runs: pl.DataFrame, response: str, factor: str, factors: list[str]) -> dict[str, Any]:
-    """The factor's means, and the values that cannot be told from the best by either test.
+    """The factor's means, and the values that neither test separates from the best.
 
-    The other factors' effects are taken off first, as in the analysis of variance: they are no noise.
+    The other factors' effects are taken off first, as in the analysis of variance: they are not noise.
     """
     overall = pl.col(response).mean()
     others = [pl.col(response).mean().over(name) - overall for name in factors if name != factor]
@@ -100,9 +100,9 @@ def _tukey(response: Any, factor: pl.Series) -> Any:
     """The p-values of all pairs of the factor's values, in their order."""
     outcome = _library("statsmodels.stats.multicomp").pairwise_tukeyhsd(response, factor.to_numpy(), SIGNIFICANT)
     size = factor.n_unique()
-    found = np.ones((size, size))
-    found[np.triu_indices(size, 1)] = outcome.pvalues
-    return np.minimum(found, found.T)
+    p_values = np.ones((size, size))
+    p_values[np.triu_indices(size, 1)] = outcome.pvalues
+    return np.minimum(p_values, p_values.T)
 
 
 def _scheffe(response: Any, factor: pl.Series) -> Any:
@@ -119,7 +119,7 @@ def _frame(columns: dict[str, Any]) -> Any:
 
 def ranges(values: dict[str, list[float]]) -> dict[str, tuple[float, float]]:
     """The least and the largest value of each factor, as the papers' table gives them."""
-    return {name: (min(found), max(found)) for name, found in values.items()}
+    return {name: (min(means), max(means)) for name, means in values.items()}
 
 
 def surface(runs: pl.DataFrame, response: str) -> dict[str, Any]:

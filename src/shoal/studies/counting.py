@@ -1,8 +1,8 @@
 """How many partitions are candidates for the optimum, and how rarely a random chromosome is one.
 
 Solanas et al. (2006, expressions 4 to 6; 2008, expressions 7 to 9) bound that probability by a(n,k) mu / G^n.
-The expression divides partitions without group names by chromosomes with them, so it is no bound; it is here
-under a name that says so, beside the exact probability (Solanas 2008).
+The expression divides partitions without group names by chromosomes with them, so it does not bound it; it is
+here under a name that says so, beside the exact probability (Solanas 2008).
 """
 
 from __future__ import annotations

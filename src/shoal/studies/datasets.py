@@ -139,8 +139,8 @@ def missing(name: str) -> str:
 def folders() -> list[Path]:
     """Where files of data sets are looked for, in this order."""
     home = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
-    given = os.environ.get("SHOAL_DATA")
-    return ([Path(given)] if given else []) + [Path(home) / "shoal"]
+    folder = os.environ.get("SHOAL_DATA")
+    return ([Path(folder)] if folder else []) + [Path(home) / "shoal"]
 
 
 def _companies(rng: np.random.Generator) -> pl.DataFrame:

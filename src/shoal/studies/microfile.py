@@ -1,4 +1,4 @@
-"""A made-up microfile like the one of Chertov and Tavrov 2017: New York's workers, with two military bases.
+"""A synthetic microfile like the one of Chertov and Tavrov 2017: New York's workers, with two military bases.
 
 91,398 records, 38 districts of work, 13 influential attributes coded as in the American Community Survey, and an
 occupation whose four vital codes are active military personnel. Published are the totals (185 vital records, 97 of

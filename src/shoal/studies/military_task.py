@@ -1,4 +1,4 @@
-"""The made-up microfile of `shoal.studies.microfile` as a masking task, for the studies."""
+"""The synthetic microfile of `shoal.studies.microfile` as a masking task, for the studies."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ def military_task(seed: int = 0, limits: Limits | None = None, threshold: float 
     """All attributes categorical with unit weight, as in the paper; its threshold of 10 on request."""
     columns = military_microfile(seed)
     codes = np.stack([np.unique(columns[name], return_inverse=True)[1] for name in INFLUENTIAL], axis=1)
-    given = None if threshold is None else np.full(2, threshold)
+    thresholds = None if threshold is None else np.full(2, threshold)
     return masking_task(
         columns["PWPUMA00"].astype(np.int64) - 1,
         np.isin(columns["OCCSOC"], VITAL_VALUES),
         influential(np.empty((codes.shape[0], 0)), codes),
         limits=limits,
         outlying=None if threshold is None else np.array([4, 28]),
-        threshold=given,
+        threshold=thresholds,
     )

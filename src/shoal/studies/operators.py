@@ -1,12 +1,12 @@
 """How the operators of GOMM work, alone and together: chapter 4 of the thesis as a table and as plots.
 
-A study runs GOMM with all operators, and once with each operator alone (100 children a generation in all cases), for
+A study runs GOMM with all operators, and once with each operator alone (100 children per generation in all cases), for
 several seeds, and keeps the monitor's rows: one per run, operator and generation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +14,18 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from shoal.engine.control import Control, control_of
 from shoal.engine.progress import Progress, silent
 from shoal.measures.convention import CONVENTIONS
 from shoal.protections.grouping.cost import GroupingCost
 from shoal.protections.grouping.gomm import GommSettings, gomm
 from shoal.protections.grouping.monitor import Monitor
 from shoal.protections.grouping.operators import OPERATORS
+from shoal.report.charts import Chart, Series, panels, series_chart
 from shoal.table.scaling import scale
 
 COMBINED = "combined"
-COLORS = {"better": "#0b7285", "worse": "#c2410c", "line": "#1f2933"}
+LOOKS = {"better": 1, "worse": 2, "line": 1}  # colours and dashes of the lines
 
 
 def study_operators(
@@ -37,11 +39,12 @@ def study_operators(
     seeds: int = 3,
     first_seed: int = 0,
     alone: bool = True,
-    threads: int = 1,
-    progress: Progress = silent,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    control: Control | None = None,
 ) -> pl.DataFrame:
     """The monitors' rows of all runs; what one run learnt of the column groups serves the next."""
-    cost = GroupingCost(scale(values, CONVENTIONS[convention].scaling), k, convention, threads=threads)
+    whole = control_of(control, threads, progress, usual_threads=1)
     runs: list[tuple[str, GommSettings]] = [
         (COMBINED, GommSettings(population=population, generations=generations)),
         *(
@@ -51,12 +54,19 @@ def study_operators(
         ),
     ]
     rows: list[dict[str, Any]] = []
-    for number, (name, settings) in enumerate(runs):
-        for seed in range(first_seed, first_seed + seeds):
-            progress(number * seeds + seed - first_seed, len(runs) * seeds, None, name)
-            monitor = Monitor()
-            gomm(cost, settings, seed=seed, monitor=monitor)
-            rows += [{"dataset": dataset, "k": k, "run": name, "seed": seed, **row} for row in monitor.table()]
+
+    def run_all() -> None:
+        cost = GroupingCost(scale(values, CONVENTIONS[convention].scaling), k, convention, threads=whole.threads)
+        quiet = whole.part(progress=silent)
+        for number, (name, settings) in enumerate(runs):
+            for seed in range(first_seed, first_seed + seeds):
+                whole.show(number * seeds + seed - first_seed, len(runs) * seeds, None, name)
+                monitor = Monitor()
+                gomm(cost, settings, seed=seed, monitor=monitor, control=quiet)
+                whole.check()
+                rows.extend({"dataset": dataset, "k": k, "run": name, "seed": seed, **row} for row in monitor.table())
+
+    whole.call(run_all)
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
@@ -68,17 +78,17 @@ def relative_best(table: pl.DataFrame) -> pl.DataFrame:
     return joined.with_columns(relative=pl.col("best_cost") / pl.col("together")).sort("run", "generation")
 
 
-def figures(table: pl.DataFrame) -> dict[str, Any]:
+def figures(table: pl.DataFrame) -> dict[str, Chart]:
     """The plots of figures 4.1 to 4.11 (and, for another data set and k, B.1 to B.8), by their titles."""
-    made: dict[str, Any] = {}
+    made: dict[str, Chart] = {}
     for (dataset, k), part in table.group_by("dataset", "k", maintain_order=True):
         where = f"{dataset}, k = {k}"
         for combined in (False, True):
             rows = part.filter((pl.col("run") == COMBINED) == combined, pl.col("operator") != "first")
             if not rows.is_empty():
                 how = "used together" if combined else "used alone"
-                for name, draw in PLOTS.items():
-                    made[f"{name} of the operators {how}: {where}"] = _panels(rows, draw)
+                for name, (draw, unit) in PLOTS.items():
+                    made[f"{name} of the operators {how}: {where}"] = _panels(rows, draw, unit)
         relative = relative_best(part)
         if not relative.is_empty():
             made[f"Best cost relative to the combined run: {where}"] = _lines(relative, "relative", "run", "times")
@@ -100,66 +110,53 @@ def write_operators(table: pl.DataFrame, folder: Path) -> tuple[Path, Path]:
     return data, Result("The operators of GOMM", [], figures(table)).write_page(folder / "operators.html")
 
 
-def _panels(rows: pl.DataFrame, draw: Callable[[pl.DataFrame], Sequence[Mapping[str, Any]]]) -> Any:
-    """One small plot an operator."""
-    from plotly.subplots import make_subplots
-
+def _panels(rows: pl.DataFrame, draw: Callable[[pl.DataFrame], Sequence[Series]], unit: str) -> Chart:
+    """One small drawing per operator."""
     names = [name for name in OPERATORS if name in set(rows["operator"])]
-    figure = make_subplots(rows=(len(names) + 2) // 3, cols=min(3, len(names)), subplot_titles=names)
-    for place, name in enumerate(names):
-        for trace in draw(rows.filter(pl.col("operator") == name)):
-            figure.add_scatter(**trace, mode="lines", showlegend=place == 0, row=place // 3 + 1, col=place % 3 + 1)
-    return figure
+    return panels({name: draw(rows.filter(pl.col("operator") == name)) for name in names}, "generation", unit)
 
 
-def _utilisation(rows: pl.DataFrame) -> list[dict[str, Any]]:
+def _utilisation(rows: pl.DataFrame) -> list[Series]:
     share = rows.group_by("generation").agg(percent=100 * pl.col("discarded_unused").sum() / pl.col("children").sum())
-    return [_trace(share.sort("generation"), "percent", "discarded unused (%)", "line")]
+    return [_line(share.sort("generation"), "percent", "discarded unused (%)", "line")]
 
 
-def _lifetime(rows: pl.DataFrame) -> list[dict[str, Any]]:
+def _lifetime(rows: pl.DataFrame) -> list[Series]:
     means = rows.group_by("generation").agg(pl.col("lifetime").mean()).sort("generation")
-    return [_trace(means, "lifetime", "generations lived", "line")]
+    return [_line(means, "lifetime", "generations lived", "line")]
 
 
-def _efficacy(rows: pl.DataFrame) -> list[dict[str, Any]]:
+def _efficacy(rows: pl.DataFrame) -> list[Series]:
     counts = rows.group_by("generation").agg(pl.col("better").mean(), -pl.col("worse").mean()).sort("generation")
-    return [_trace(counts, "better", "better", "better"), _trace(counts, "worse", "worse", "worse")]
+    return [_line(counts, "better", "better", "better"), _line(counts, "worse", "worse", "worse")]
 
 
-def _efficiency(rows: pl.DataFrame) -> list[dict[str, Any]]:
+def _efficiency(rows: pl.DataFrame) -> list[Series]:
     kinds = [f"{what}_{which}" for what in ("improvement", "worsening") for which in ("mean", "min", "max")]
     means = rows.group_by("generation").agg(pl.col(kind).mean() for kind in kinds).sort("generation")
-    return [
-        _trace(means, kind, kind.replace("_", ", ") + " (%)", "better" if kind.startswith("i") else "worse")
-        | {"opacity": 1.0 if kind.endswith("mean") else 0.4}
-        for kind in kinds
-    ]
+    made = []
+    for kind in kinds:
+        look = "better" if kind.startswith("improvement") else "worse"
+        made.append(_line(means, kind, f"{kind.replace('_', ', ')} (%)", look, faint=not kind.endswith("mean")))
+    return made
 
 
-def _trace(rows: pl.DataFrame, column: str, name: str, color: str) -> dict[str, Any]:
-    return {
-        "x": rows["generation"].to_list(),
-        "y": rows[column].to_list(),
-        "name": name,
-        "line": {"color": COLORS[color]},
-    }
+def _line(rows: pl.DataFrame, column: str, name: str, look: str, faint: bool = False) -> Series:
+    return Series(name, rows["generation"].to_list(), rows[column].to_list(), look=LOOKS[look], faint=faint)
 
 
-def _lines(rows: pl.DataFrame, column: str, by: str, unit: str) -> Any:
+def _lines(rows: pl.DataFrame, column: str, by: str, unit: str) -> Chart:
     """One line for each value of a column."""
-    import plotly.graph_objects as go
-
-    figure = go.Figure()
-    for (name,), part in rows.group_by(by, maintain_order=True):
-        figure.add_scatter(x=part["generation"].to_list(), y=part[column].to_list(), mode="lines", name=str(name))
-    figure.update_layout(xaxis_title="generation", yaxis_title=unit)
-    return figure
+    series = [
+        Series(str(name), part["generation"].to_list(), part[column].to_list(), look=i)
+        for i, ((name,), part) in enumerate(rows.group_by(by, maintain_order=True), start=1)
+    ]
+    return series_chart(series, "generation", unit)
 
 
-PLOTS: dict[str, Callable[[pl.DataFrame], Sequence[Mapping[str, Any]]]] = {
-    "Utilisation": _utilisation,
-    "Mean lifetime": _lifetime,
-    "Efficacy": _efficacy,
-    "Efficiency": _efficiency,
+PLOTS: dict[str, tuple[Callable[[pl.DataFrame], Sequence[Series]], str]] = {
+    "Utilisation": (_utilisation, "discarded unused, %"),
+    "Mean lifetime": (_lifetime, "generations"),
+    "Efficacy": (_efficacy, "children"),
+    "Efficiency": (_efficiency, "change, %"),
 }

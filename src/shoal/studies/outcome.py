@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
-import plotly.graph_objects as go
 import polars as pl
 
+from shoal.report.charts import Chart, columns, heat
 from shoal.report.figures import figure
 from shoal.studies.analysis import FACTORS, Findings, histogram, ranges, surface
 from shoal.studies.reproduce.result import Result, Table
@@ -41,9 +40,9 @@ def outcome(name: str, runs: pl.DataFrame, findings: Findings) -> Result:
 def range_table(findings: dict[str, Findings]) -> Table:
     """The best ranges of each data set, like Table V of the paper."""
     rows = []
-    for name, found in findings.items():
-        rows.append([name, *(_range(ends) for ends in ranges(found.best).values())])
-        rows.append(["  by SSE alone", *(_range(ends) for ends in ranges(found.sse).values())])
+    for name, effects in findings.items():
+        rows.append([name, *(_range(ends) for ends in ranges(effects.best).values())])
+        rows.append(["  by SSE alone", *(_range(ends) for ends in ranges(effects.sse).values())])
     note = "Best values after all four steps, and after the first two (SSE alone)."
     return {"title": "Best ranges", "columns": ["data set", *map(_words, FACTORS)], "rows": rows, "note": note}
 
@@ -68,24 +67,17 @@ def step_tables(findings: Findings) -> list[Table]:
     return tables
 
 
-def surface_chart(found: dict[str, Any]) -> Any:
+def surface_chart(effects: dict[str, Any]) -> Chart:
     """Mean response over mutation and crossover rate."""
-    chart = go.Figure(go.Surface(x=found["crossover_rate"], y=found["mutation_rate"], z=found["mean"], showscale=False))
-    axes = {
-        "xaxis_title": "crossover rate",
-        "yaxis_title": "mutation rate",
-        "zaxis_title": _RESPONSES[found["response"]],
-    }
-    chart.update_layout(scene=axes)
-    return chart
+    what = _RESPONSES[effects["response"]]
+    return heat(
+        effects["crossover_rate"], effects["mutation_rate"], effects["mean"], "crossover rate", "mutation rate", what
+    )
 
 
-def histogram_chart(found: dict[str, Any]) -> Any:
-    edges = found["edges"]
-    middles = [(left + right) / 2 for left, right in itertools.pairwise(edges)]
-    chart = go.Figure(go.Bar(x=middles, y=found["runs"]))
-    chart.update_layout(xaxis_title="generation that found the best", yaxis_title="runs", bargap=0.05)
-    return chart
+def histogram_chart(effects: dict[str, Any]) -> Chart:
+    """How many runs found their best in which generations."""
+    return columns(effects["edges"], effects["runs"], "generation that found the best", "runs")
 
 
 def _range(ends: tuple[float, float]) -> str:

@@ -11,15 +11,17 @@ import itertools
 import json
 import re
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from threading import Lock
+from typing import Any, TextIO
 
 import numpy as np
 import polars as pl
 
-from shoal.arrays import Floats, cores
+from shoal.arrays import Floats
+from shoal.engine.control import Control, control_of
 from shoal.engine.partition.inputs import as_rows
 from shoal.engine.progress import Progress, silent
 from shoal.errors import InputError, UsageError, check_k, unknown
@@ -123,30 +125,37 @@ def run_grid(
     folder: Path,
     seed: int = 0,
     threads: int | None = None,
-    progress: Progress = silent,
+    progress: Progress | None = None,
+    control: Control | None = None,
 ) -> pl.DataFrame:
     """All runs of a grid on scaled values, one row each; kept in the folder, where a stopped study goes on."""
     values = as_rows(values)
     check_k(k, len(values))
     folder.mkdir(parents=True, exist_ok=True)
     done = _resume(folder / CHECKPOINT, _identity(values, k, grid, seed))
+    whole = control_of(control, threads, progress)
+    quiet, lock = whole.part(progress=silent), Lock()
     left = [setting for setting in grid.settings() if setting["run"] not in done]
 
-    def one(setting: dict[str, Any]) -> dict[str, Any]:
+    def one(setting: dict[str, Any], checkpoint: TextIO) -> None:
+        if whole.stopped:
+            return
         options = {name: setting[name] for name in ("mutation_rate", "crossover_rate", "population")}
-        own = int(np.random.SeedSequence([seed, setting["run"]]).generate_state(1)[0])
-        found = genetic(values, k, seed=own, generations=grid.generations, **options)
-        return {**setting, "sse": found.sse(values), **found.facts}
-
-    with open(folder / CHECKPOINT, "a", encoding="utf-8") as checkpoint:
-        for result in _in_threads(one, left, threads or cores()):
-            if "stopped" in result:
-                raise KeyboardInterrupt
+        run_seed = int(np.random.SeedSequence([seed, setting["run"]]).generate_state(1)[0])
+        partition = genetic(values, k, seed=run_seed, generations=grid.generations, control=quiet, **options)
+        if whole.stopped:  # this run is not whole: the next study does it again
+            return
+        result = {**setting, "sse": partition.sse(values), **partition.facts}
+        with lock:
             done[result["run"]] = result
             # One write of a whole line: a kill leaves at most a last line without its end, which is then left out.
             checkpoint.write(json.dumps(result) + "\n")
             checkpoint.flush()
-            progress(len(done), len(grid), None, "runs")
+            whole.show(len(done), len(grid), None, "runs")
+
+    with open(folder / CHECKPOINT, "a", encoding="utf-8") as checkpoint:
+        whole.call(lambda: whole.run([partial(one, setting, checkpoint) for setting in left]))
+    whole.call(whole.check)
     runs = pl.DataFrame([done[number] for number in sorted(done)])
     with atomically(folder / RUNS) as temporary:
         runs.write_parquet(temporary)
@@ -154,7 +163,7 @@ def run_grid(
 
 
 def _identity(values: Floats, k: int, grid: Grid, seed: int) -> str:
-    """A line that tells which study a checkpoint belongs to."""
+    """A line that says which study a checkpoint belongs to."""
     digest = hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest()[:16]
     n, d = values.shape
     return json.dumps({"n": n, "d": d, "values": digest, "k": k, "seed": seed, **asdict(grid)})
@@ -182,15 +191,3 @@ def _resume(checkpoint: Path, identity: str) -> dict[int, dict[str, Any]]:
         return {int(result["run"]): result for result in results}
     except (ValueError, TypeError, KeyError, RecursionError):
         raise InputError(f"{checkpoint} is damaged: remove it, or take another folder with -o.") from None
-
-
-def _in_threads(one: Any, settings: list[dict[str, Any]], threads: int) -> Iterator[dict[str, Any]]:
-    """The results as they come; few are under way at a time, so that a stop waits for little."""
-    waiting = iter(settings)
-    with ThreadPoolExecutor(threads) as pool:
-        running = {pool.submit(one, setting) for setting in itertools.islice(waiting, 2 * threads)}
-        while running:
-            finished, running = wait(running, return_when=FIRST_COMPLETED)
-            running |= {pool.submit(one, setting) for setting in itertools.islice(waiting, len(finished))}
-            for job in sorted(finished, key=lambda job: int(job.result()["run"])):
-                yield job.result()

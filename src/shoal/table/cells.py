@@ -44,7 +44,8 @@ def cells(series: nw.Series[Any], codes: tuple[tuple[Any, Any], ...] = (), decim
         values = filled.to_numpy().astype(np.float64)
         values[missing] = np.nan
     elif what in ("number", "bool") and series.dtype != nw.Object:
-        values = np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+        floats = series if series.dtype == nw.Float64 else series.cast(nw.Float64)  # pandas copies at every cast
+        values = np.asarray(floats.to_numpy(), dtype=np.float64)
     elif what in ("date", "time", "other"):
         present = np.flatnonzero(~missing)
         first = int(present[0]) if present.size else -1

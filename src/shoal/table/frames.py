@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError, UsageError
 
-KINDS = ("number", "text", "category", "bool", "date", "time", "empty", "other")
 TYPE_METADATA = (b"_PL_", b"ARROW:extension:")  # in Arrow: of polars' categories, and of types beyond Arrow's own
 _LIBRARIES = (nw.Implementation.PANDAS, nw.Implementation.POLARS, nw.Implementation.PYARROW)
 
@@ -49,7 +48,7 @@ def wrap(frame: Any) -> nw.DataFrame[Any]:
 
 
 def kind(series: nw.Series[Any]) -> str:
-    """What a column holds, as one of KINDS."""
+    """What a column holds: number, text, category, bool, date, time, empty or other."""
     dtype = series.dtype
     if dtype.is_numeric():
         return "number"
@@ -98,6 +97,13 @@ def replaced(
     return table
 
 
+def with_series(frame: Any, new: Mapping[str, nw.Series[Any]]) -> Any:
+    """A copy of a native frame with some columns replaced by series of the same library; types and order are kept."""
+    if not new:
+        return frame
+    return wrap(frame).with_columns(*(series.alias(name) for name, series in new.items())).to_native()
+
+
 def used_categories(series: nw.Series[Any]) -> nw.Series[Any]:
     """A column of categories with only those that a record has, in their order; any other column as it is."""
     native, made = series.to_native(), None
@@ -126,6 +132,13 @@ def same(first: nw.Series[Any], second: nw.Series[Any]) -> bool:
         return np.array_equal(left[~gaps].view(np.int64), right[~gaps].view(np.int64))
     one, two = first.to_native(), second.to_native()
     return bool(one.equals(two))
+
+
+def identical(first: nw.Series[Any], second: nw.Series[Any]) -> bool:
+    """Whether two columns are the same, and have NaN and null in the same cells."""
+    if not same(first, second):
+        return False
+    return not first.dtype.is_float() or bool((first.is_null() == second.is_null()).all())
 
 
 def _used_dictionary(column: Any) -> Any:

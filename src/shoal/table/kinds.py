@@ -6,22 +6,20 @@ ordered category ordinal (Stevens 1946 for the scales). Numbers that a file labe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
 import numpy as np
-import polars as pl
 
 from shoal.arrays import Floats, Indices, Ints
 from shoal.errors import InputError, UsageError
 from shoal.table.cells import cells
-from shoal.table.columns import coded
-from shoal.table.frames import wrap
+from shoal.table.column import Column
 from shoal.table.table import Table
 
 CODES = "codes"  # an order that says: as the codes rise
-DAY = 86_400 * 10**6  # microseconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,39 +56,28 @@ def kind_of(table: Table, name: str) -> str:
         raise UsageError(f"The column {name!r} is named in {' and '.join(said)}: name it once.")
     if said:
         return {"--order": "ordinal", "--nominal": "nominal", "--numeric": "number"}[said[0]]
-    held, series = table.kinds[name], wrap(table.frame)[name]
-    if _is_declared_ordinal(table, name):
+    column = table[name]
+    if column.kind == "category" and column.ordered:
         return "ordinal"
-    if held == "category" and series.dtype.is_numeric():
+    if column.kind == "category" and column.series.dtype.is_numeric():
         raise InputError(_codes_message(table, name))
-    if held == "category":
-        return "nominal" if _enum_order(series) is None else "ordinal"
-    if held == "date":
-        return _date(series)
-    if held == "text":
-        return _kind_of_text(table, name, series)
+    if column.kind == "date":
+        return _date(column.series)
+    if column.kind == "text":
+        return _kind_of_text(column)
     # Times, empty columns and the like are refused where their numbers are asked for.
-    return "nominal" if held == "bool" else "number"
+    return "nominal" if column.kind in ("bool", "category") else "number"
 
 
-def _is_declared_ordinal(table: Table, name: str) -> bool:
-    """Whether an SPSS file calls labelled codes ordinal: the order of the codes is then the order of the values."""
-    labels = None if table.source is None else table.source.labels
-    if labels is None or table.kinds[name] != "category" or not wrap(table.frame)[name].dtype.is_numeric():
-        return False
-    return labels.measures.get(name) == "ordinal"
+def kinds_of(table: Table, names: Sequence[str]) -> dict[str, str]:
+    """The kind of each column."""
+    return {name: kind_of(table, name) for name in names}
 
 
 def labels_of(table: Table, name: str, kind: str) -> Labels:
     """The codes of an ordinal or nominal column; a missing value of an ordinal column has the code -1."""
-    found = _distinct(table, name)
-    return found if kind == "nominal" else _ranked(table, found)
-
-
-def days(table: Table, name: str) -> Floats:
-    """The dates of a column in days since 1970; NaN where one is missing."""
-    stamps = wrap(table.frame)[name].to_polars().cast(pl.Datetime("us")).to_physical()
-    return np.asarray(stamps.cast(pl.Float64).fill_null(np.nan).to_numpy() / DAY, dtype=np.float64)
+    labels = _distinct(table[name])
+    return labels if kind == "nominal" else _ranked(table, labels)
 
 
 def _codes_message(table: Table, name: str) -> str:
@@ -113,79 +100,44 @@ def _date(series: nw.Series[Any]) -> str:
     return "date"
 
 
-def _kind_of_text(table: Table, name: str, series: nw.Series[Any]) -> str:
+def _kind_of_text(column: Column) -> str:
     """nominal; but a text column in which every value is a number holds numbers, unless one has a leading zero."""
-    present = series.drop_nulls()
-    texts = sorted(set(map(str, present.unique().to_list() if series.dtype != nw.Object else present.to_list())))
-    dialect = None if table.source is None else table.source.dialect
-    found = cells(
+    name, texts = column.name, [text for text in column.stored.values if text is not None]
+    dialect = None if column.source is None else column.source.dialect
+    parsed = cells(
         nw.new_series(name, texts, nw.String, backend="polars"), (), None if dialect is None else dialect.decimal
     )
-    numbers = int((~found.missing).sum()) - found.bad
-    if not found.bad:
+    numbers = int((~parsed.missing).sum()) - parsed.bad
+    if not parsed.bad:
         coded_zero = any(text[:1] == "0" and text[1:2].isdigit() for text in texts)
         return "nominal" if coded_zero else "number"
-    if found.bad <= numbers:
-        wrong = texts[found.first_bad]
-        row = int(table.numbering[list(map(str, series.to_list())).index(wrong)])
+    if parsed.bad <= numbers:
+        row = column.row(int((column.stored.codes == parsed.first_bad).argmax()))
         raise InputError(
-            f"The column {name!r} holds mostly numbers, but also text: {wrong!r} in row {row} ({found.bad:,} such "
-            f"values). If they are labels, use --nominal {name}, or --order {name}=… (lowest first) if they have an "
-            f"order. Correct the file if it is a slip. Or leave the column out: --drop {name}."
+            f"The column {name!r} holds mostly numbers, but also text: {texts[parsed.first_bad]!r} in row {row} "
+            f"({parsed.bad:,} such values). If they are labels, use --nominal {name}, or --order {name}=… (lowest "
+            f"first) if they have an order. Correct the file if it is a slip. Or leave the column out: --drop {name}."
         )
     return "nominal"
 
 
-def _enum_order(series: nw.Series[Any]) -> list[str] | None:
-    """The order of an Enum (polars) or an ordered category (pandas, pyarrow); None if there is none."""
-    native = series.to_native()
-    if series.implementation.is_pyarrow():
-        if not native.type.ordered:
-            return None
-        return [str(value) for value in native.unify_dictionaries().chunk(0).dictionary.to_pylist()]
-    if isinstance(series.dtype, nw.Enum):
-        return [str(value) for value in series.dtype.categories]
-    return None
-
-
-def _distinct(table: Table, name: str) -> Labels:
+def _distinct(column: Column) -> Labels:
     """The distinct values of a column in rising order, missing last; each record's code."""
-    series = wrap(table.frame)[name]
-    if series.dtype == nw.Object and series.implementation.is_polars():
-        raise InputError(f"The column {name!r} holds Python objects, which polars cannot compare: make it text.")
-    if series.dtype.is_numeric():
-        codes, texts = _distinct_numbers(series)
-    else:
-        found = coded(table, name)
-        codes, texts = found.codes, [None if v is None else _text(v) for v in found.values]
-    return Labels(name, "nominal", codes, tuple(texts), _rows_of(codes, len(texts)))
+    if column.series.dtype == nw.Object and column.series.implementation.is_polars():
+        raise InputError(f"The column {column.name!r} holds Python objects, which polars cannot compare: make it text.")
+    stored = column.stored
+    texts = tuple(None if value is None else _text(value) for value in stored.values)
+    return Labels(column.name, "nominal", stored.codes, texts, stored.first_rows())
 
 
-def _distinct_numbers(series: nw.Series[Any]) -> tuple[Indices, list[str | None]]:
-    absent = series.is_null().to_numpy().astype(bool)
-    numbers = (series.fill_null(0) if absent.any() else series).to_numpy()
-    if numbers.dtype.kind not in "iu":
-        numbers = numbers.astype(np.float64)
-        absent = absent | np.isnan(numbers)
-    distinct, inside = np.unique(numbers[~absent], return_inverse=True)
-    codes = np.full(numbers.size, distinct.size, dtype=np.int32)
-    codes[~absent] = inside.reshape(-1)
-    return codes, [*map(_text, distinct.tolist()), *([None] if absent.any() else [])]
-
-
-def _rows_of(codes: Indices, count: int) -> Ints:
-    """The first row that has each code, -1 where none has it."""
-    rows = np.full(count, -1, dtype=np.int64)
-    rows[codes[::-1]] = np.arange(codes.size - 1, -1, -1)  # the last assignment, hence the first row, stays
-    return rows
-
-
-def _ranked(table: Table, found: Labels) -> Labels:
+def _ranked(table: Table, labels: Labels) -> Labels:
     """An ordinal column: its codes are the ranks in the given order, -1 where the value is missing."""
-    name, series = found.name, wrap(table.frame)[found.name]
-    order = list(table.roles.order.get(name) or _enum_order(series) or ())
-    if order in ([CODES], []) and series.dtype.is_numeric():  # rising codes; a code that means missing has no rank
-        order = [text for text in found.texts if text is not None]
+    name, column = labels.name, table[labels.name]
+    order = list(table.roles.order.get(name) or column.declared_order() or ())
+    if (
+        order in ([CODES], []) and column.series.dtype.is_numeric()
+    ):  # rising codes; a code that means missing has no rank
+        order = [text for text in labels.texts if text is not None]
     rank = {text: i for i, text in enumerate(order)}
     if len(rank) < len(order):
         twice = next(text for i, text in enumerate(order) if rank[text] != i)
@@ -193,24 +145,23 @@ def _ranked(table: Table, found: Labels) -> Labels:
     source = table.source
     named = {} if source is None or source.labels is None else source.labels.values.get(name, {})
     names = {_text(code): label for code, label in named.items()}
-    absent = () if source is None or not source.untouched(series.to_polars()) else source.user_missing(name)
-    lookup = np.full(len(found.texts), -1, dtype=np.int32)
-    for code, text in enumerate(found.texts):
-        if text is None or _declared_missing(text, absent):
+    lookup = np.full(len(labels.texts), -1, dtype=np.int32)
+    for code, text in enumerate(labels.texts):
+        if text is None or _declared_missing(text, column.missing_codes):
             continue
         place = rank.get(text, rank.get(names.get(text, text)))
         if place is None:
-            rows = np.flatnonzero(found.codes == code)
+            rows = np.flatnonzero(labels.codes == code)
             raise InputError(
                 f"The column {name!r} has the value {text!r} ({rows.size:,} records, the first in row "
-                f"{int(table.numbering[rows[0]])}), which its order does not list: {', '.join(order)}. Add it to "
+                f"{column.row(int(rows[0]))}), which its order does not list: {', '.join(order)}. Add it to "
                 f"--order {name}=… in its place, or correct the file."
             )
         lookup[code] = place
-    codes = lookup[found.codes]
+    codes = lookup[labels.codes]
     rows = np.full(len(order), -1, dtype=np.int64)
     present = lookup >= 0
-    rows[lookup[present]] = found.rows[present]
+    rows[lookup[present]] = labels.rows[present]
     return Labels(name, "ordinal", codes, tuple(order), rows)
 
 

@@ -8,16 +8,26 @@ each column, so that a file of a million rows takes a second. The reasons never 
 from __future__ import annotations
 
 import ipaddress
-import re
-import unicodedata
 from collections.abc import Callable
-from functools import lru_cache
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-Hashes = NDArray[np.uint64]
+from shoal.table.cell_hashes import as_text, cell_hashes, class_sizes
+from shoal.table.column_names import (
+    COUNTED,
+    MEASURES,
+    NAME_WORDS,
+    PLAIN_NAMES,
+    is_birth_name,
+    is_person_name,
+    is_phone_name,
+    is_unit_name,
+    key_stem,
+    name_words,
+    squashed,
+)
 
 SAMPLE = 1_000  # values per column on which a pattern is tested
 MOST = 0.9  # share of them that must fit it
@@ -47,52 +57,6 @@ TIME = r"^\s*[0-9]{1,2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?\s*$"
 DATE_FORMATS = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%d.%m.%y", "%m/%d/%y")
 DATE = r"^\s*([0-9]{4}[-/][0-9]{1,2}[-/][0-9]{1,2}([T ].*)?|[0-9]{1,2}[./-][0-9]{1,2}[./-]([0-9]{4}|[0-9]{2}))\s*$"
 
-# -- words of column names, without accents; compound names such as patientnr are split ------------
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-KEY_WORDS = _words("""id ids ident identifier identifikator kennung nr no num number nummer numero numer key schluessel
-    uuid guid pseudonym serial lfdnr matricule matrikel""")
-WEAK_KEYS = _words("no num number numero code")  # these may also count something
-KNOWN_KEYS = _words("""pid hid hhid uid cid sid rid eid oid tid gid iid fid nid vid wid xid pidp hidp pnr persnr hhnr
-    hhnrakt ssn nin nino nhs mrn dni nif nie cpf curp bsn cpr ahv svnr rowid rownum seqn imei passport""")
-KEY_SUFFIXES = ("nummer", "number", "ident", "uuid", "key", "nr", "id")
-NO_KEY = re.compile(
-    r"\w*(paid|acid|roid|noid|loid|phoid|pioid|covid|fluid|lipid|icaid|void|valid)|aid|raid|maid|said|bid|grid|humid|"
-    r"solid|liquid|rapid|mid|pyramid|hybrid|kid|lid|eyelid|rheumatoid|madrid|morbid|vivid|turbid|arid|"
-    r"turkey|monkey|whiskey|hockey|jockey|donkey|accident|incident|resident|president|trident"
-)
-COUNTED = _words("total sum count mean average avg max min phone house")
-UNIT_NOUNS = _words("""person persona personne persoon individual individuo household hhold haushalt hogar menage
-    huishouden husholdning hushall foyer family familie famille familia famiglia couple dwelling patient paciente
-    paziente subject respondent case fall client cliente customer kunde member mitglied participant proband teilnehmer
-    user usuario utente student pupil schueler employee mitarbeiter citizen insured versicherter taxpayer""")
-# These stand for a unit only together with a key: emp alone may be the number of employees.
-UNIT_STEMS = UNIT_NOUNS | _words("""pers hh haushalts fam pat patienten subj resp cust kunden mitglieds probanden emp
-    worker versicherten borrower tenant owner driver child mother father company firm firma enterprise establishment
-    unternehmen betrieb betriebs business utility account konto konten contract policy""")
-# Keys of places and classifications: many people share one.
-SHARED = _words("""district region state county country land city town municipality commune gemeinde kreis bezirk
-    province provincia zip postal post postcode plz area zone tract block nuts lau school class category kind type group
-    cluster stratum strata psu ea segment occupation job industry sector branch nace isco sic naics product item article
-    store shop hospital clinic ward department dept station site line route interviewer teacher doctor physician year
-    month week day date round wave visit survey cohort language model brand color status version order""")
-NAME_WORDS = _words("""fullname surname lastname firstname forename givenname familyname maidenname middlename nachname
-    vorname familienname geburtsname rufname nomdefamille prenom apellido apellidos cognome sobrenome achternaam
-    voornaam etternavn fornavn efternamn fornamn efternavn username login address addr homeaddress streetaddress street
-    strasse anschrift adresse adres adress direccion domicilio indirizzo endereco""")
-PLAIN_NAMES = _words("name names nom nombre nome naam navn namn")
-PHONE_WORDS = _words("""phone telephone telefon telefone telefono telefoon tel tlf mobile mobil mobiltelefon handy
-    handynummer cellphone telefonnummer phonenumber fax gsm msisdn movil cellulare""")
-BIRTH = re.compile(
-    r"birth|born|^dob$|geburt|^geb$|gebdat|naiss|nacim|nascit|^nasc$|fodsel|^fodt|^fodd|fodels|geboort|urodz|narozen|"
-    r"syntym|szulet"
-)
-MEASURES = _words("age alter edad eta year jahr annee ano anno rank income hours score")
-
 
 # -- identifiers -----------------------------------------------------------------------------------
 
@@ -119,7 +83,7 @@ def _present(column: pl.Series) -> pl.Series | None:
     if column.dtype in (pl.Categorical, pl.Enum):
         column = column.cast(pl.String)
     if column.dtype == pl.Object:
-        column = _as_text(column)
+        column = as_text(column)
     if column.dtype.is_decimal():
         column = column.cast(pl.Float64)
     if column.dtype == pl.String:
@@ -168,7 +132,7 @@ def _unique_text_reason(values: pl.Series) -> str | None:
     """Texts that differ from row to row, or that the column's name calls names or keys."""
     name, n = values.name, values.len()
     sample = _sampled(values)
-    named = _person_name(name) or _key_stem(name) is not None
+    named = is_person_name(name) or key_stem(name) is not None
     if not named and 2 * sample.n_unique() < sample.len():
         return None  # more than half of the rows share their text: counting them all is not needed
     distinct = values.n_unique()
@@ -176,7 +140,7 @@ def _unique_text_reason(values: pl.Series) -> str | None:
         return f"{_percent(distinct, n)} of the texts are different"
     if n >= MIN_ROWS and 2 * _unique_rows(values) > n and _share(sample, FULL_NAME) >= MOST:
         return f"{_percent(distinct, n)} of the texts are different, and they look like names of people"
-    if _person_name(name) and distinct >= MIN_ROWS and (_squashed(name) not in PLAIN_NAMES or distinct > 0.05 * n):
+    if is_person_name(name) and distinct >= MIN_ROWS and (squashed(name) not in PLAIN_NAMES or distinct > 0.05 * n):
         return f"the column's name says names or addresses, and there are {distinct:,} different texts"
     return _key_reason(values, distinct)
 
@@ -186,12 +150,12 @@ def _number_reason(values: pl.Series) -> str | None:
     name, n = values.name, values.len()
     low, high = int(values.min()), int(values.max())  # type: ignore[arg-type]
     sample = _sampled(values)
-    if _phone_name(name) and low >= 0 and sample.is_between(10**6, 10**15 - 1).mean() >= MOST:  # type: ignore[operator]
+    if is_phone_name(name) and low >= 0 and sample.is_between(10**6, 10**15 - 1).mean() >= MOST:  # type: ignore[operator]
         return "the values are phone numbers"
     dates = _dates_of_numbers(sample, low, high)
-    if dates is not None and _birth_name(name):
+    if dates is not None and is_birth_name(name):
         return _birth_reason(dates, values)
-    named = _key_stem(name) is not None
+    named = key_stem(name) is not None
     if not named and sample.n_unique() < 0.8 * sample.len():
         return None
     distinct = values.n_unique()
@@ -208,7 +172,7 @@ def _number_reason(values: pl.Series) -> str | None:
 def _key_reason(values: pl.Series, distinct: int) -> str | None:
     """A column that is called a key and has a value of its own in most rows."""
     n = values.len()
-    stem = _key_stem(values.name)
+    stem = key_stem(values.name)
     if stem is None or n < 3 or COUNTED.intersection(stem):
         return None
     if n < MIN_ROWS and distinct < n:
@@ -223,7 +187,7 @@ def _birth_reason(dates: pl.Series, values: pl.Series) -> str | None:
     dates = dates.drop_nulls()
     if dates.len() == 0 or (dates.len() > 1 and dates.dt.day().n_unique() == 1):
         return None  # months or years
-    if _birth_name(values.name):
+    if is_birth_name(values.name):
         return "the values are dates of birth, by the column's name"
     days = np.sort(dates.cast(pl.Int32).to_numpy())
     years = float(np.quantile(days, 0.99) - np.quantile(days, 0.01)) / 365.25  # without odd dates such as 9999-12-31
@@ -275,7 +239,7 @@ def _is_ip(text: str) -> bool:
 def _is_phone(sample: pl.Series, name: str) -> bool:
     digits = sample.str.count_matches(r"[0-9]")
     fits = sample.str.contains(PHONE) & digits.is_between(7, 15)
-    if not _phone_name(name):
+    if not is_phone_name(name):
         other = sample.str.contains(NO_PHONE) | sample.str.contains(DATE) | sample.str.contains(QUANTITY)
         fits = fits & sample.str.contains(PHONE_SIGN) & (~other | sample.str.starts_with("+"))
     return float(fits.mean() or 0.0) >= MOST  # type: ignore[arg-type]
@@ -321,7 +285,7 @@ def unit_reason(frame: pl.DataFrame, name: str) -> str | None:
     values = _present(frame.get_column(name))
     if values is None or values.len() < MIN_ROWS or values.dtype in (pl.Date, pl.Datetime) or not _is_code(values):
         return None
-    named = _unit_name(name)
+    named = is_unit_name(name)
     distinct = values.n_unique()
     rows_per_value = values.len() / distinct
     if distinct < 10 or not 1.5 <= rows_per_value <= 200:
@@ -352,8 +316,8 @@ def repeated_identifier_reason(column: pl.Series) -> str | None:
     '60 of 60 rows share their value with another row: the rows are not one per person'
     """
     values = _present(column)
-    shared_names = NAME_WORDS.intersection(name_words(column.name)) or _squashed(column.name) in NAME_WORDS
-    if values is None or values.dtype in (pl.Date, pl.Datetime) or shared_names or _birth_name(column.name):
+    shared_names = NAME_WORDS.intersection(name_words(column.name)) or squashed(column.name) in NAME_WORDS
+    if values is None or values.dtype in (pl.Date, pl.Datetime) or shared_names or is_birth_name(column.name):
         return None
     if values.dtype.is_float() and not _all_whole(values):
         return None
@@ -424,124 +388,6 @@ def agreement_chance(counts: NDArray[np.int64], agreements: int) -> float:
     Each agrees at most with the share of the most frequent value.
     """
     return float((counts.max() / counts.sum()) ** agreements)
-
-
-# -- what column names say -------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=4096)
-def name_words(name: str) -> tuple[str, ...]:
-    """The words of a column's name in lower case, without accents and digits.
-
-    >>> name_words("Prénom_2"), name_words("patientID"), name_words("HH-Größe")
-    (('prenom',), ('patient', 'id'), ('hh', 'grosse'))
-    """
-    for sign, plain in (("ß", "ss"), ("ø", "o"), ("Ø", "O"), ("æ", "ae"), ("Æ", "Ae"), ("ł", "l"), ("Ł", "L")):
-        name = name.replace(sign, plain)
-    plain_name = "".join(sign for sign in unicodedata.normalize("NFKD", name) if not unicodedata.combining(sign))
-    split = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", plain_name)
-    split = re.sub(r"([A-Z]{2,})([A-Z][a-z]{2,})", r"\1 \2", split)
-    return tuple(re.findall(r"[a-z]+", split.lower()))
-
-
-def _squashed(name: str) -> str:
-    return "".join(name_words(name))
-
-
-def _key_stem(name: str) -> tuple[str, ...] | None:
-    """What a key is of: ('patient',) for patient_id, () for id; None for a name that is not a key's."""
-    words = name_words(name)
-    if not words:
-        return None
-    *before, last = words
-    if last in KEY_WORDS or last in KNOWN_KEYS:
-        return tuple(before)
-    for suffix in KEY_SUFFIXES:
-        if last.endswith(suffix) and len(last) > len(suffix) and not NO_KEY.fullmatch(last):
-            return (*before, last.removesuffix(suffix))
-    for suffix in ("no", "num", "code"):
-        if last.endswith(suffix) and last.removesuffix(suffix) in UNIT_STEMS:
-            return (*before, last.removesuffix(suffix))
-    return None
-
-
-def _unit_name(name: str) -> bool:
-    """Whether a column is called like a person, a household or a key, and nothing about them (household_size)."""
-    words = name_words(name)
-    if not words:
-        return False
-    if all(word in UNIT_STEMS or word in KEY_WORDS or word == "code" for word in words):
-        keyed = words[-1] in KEY_WORDS or words[-1] == "code"
-        return any(word in UNIT_NOUNS or (keyed and word not in WEAK_KEYS) for word in words)
-    if _squashed(name) in PLAIN_NAMES or words[-1] in KNOWN_KEYS:
-        return True
-    stem = _key_stem(name)
-    if stem is None or SHARED.intersection(stem) or COUNTED.intersection(stem):
-        return False
-    return words[-1] not in WEAK_KEYS or bool(UNIT_STEMS.intersection(stem))
-
-
-def _person_name(name: str) -> bool:
-    words, whole = name_words(name), _squashed(name)
-    of_unit = len(words) > 1 and words[-1] in PLAIN_NAMES and words[-2] in (UNIT_STEMS | {"last", "first", "full"})
-    return whole in NAME_WORDS or whole in PLAIN_NAMES or of_unit
-
-
-def _phone_name(name: str) -> bool:
-    return bool(PHONE_WORDS.intersection(name_words(name)))
-
-
-def _birth_name(name: str) -> bool:
-    return any(BIRTH.search(word) for word in (*name_words(name), _squashed(name)))
-
-
-# -- one number per cell ---------------------------------------------------------------------------
-
-
-def cell_hashes(column: pl.Series) -> Hashes:
-    """A 64-bit number per cell, equal for equal values; missing (null or NaN) is a value of its own."""
-    missing = column.is_null()
-    if column.dtype in (pl.Categorical, pl.Enum):
-        column = column.cast(pl.String)
-    if column.dtype.is_float():
-        missing = missing | column.is_nan().fill_null(True)
-        bits = (column.cast(pl.Float64).fill_null(0.0).to_numpy() + 0.0).view(np.uint64)  # -0.0 becomes 0.0
-    elif column.dtype in (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32):
-        bits = column.fill_null(0).to_numpy().astype(np.int64).view(np.uint64)
-    else:
-        bits = _hash_of_others(column)
-    mixed = mix(bits)
-    if missing.any():
-        mixed[missing.to_numpy()] = np.uint64(0x9E3779B97F4A7C15)
-    return mixed
-
-
-def class_sizes(hashes: Hashes) -> NDArray[np.int64]:
-    """How many rows each of the values has."""
-    ordered = np.sort(hashes)
-    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    return np.diff(np.append(starts, ordered.size))
-
-
-def _hash_of_others(column: pl.Series) -> Hashes:
-    try:
-        return column.hash(1).to_numpy().astype(np.uint64)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        return _as_text(column).hash(1).to_numpy().astype(np.uint64)
-
-
-def _as_text(column: pl.Series) -> pl.Series:
-    texts = [None if value is None else str(value) for value in column.to_list()]
-    return pl.Series(column.name, texts, dtype=pl.String)
-
-
-def mix(bits: Hashes) -> Hashes:
-    """Bits without structure, one to one (the finalizer of SplitMix64, Steele et al. 2014): sums do not collide."""
-    with np.errstate(over="ignore"):
-        mixed = bits + np.uint64(0x9E3779B97F4A7C15)
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return np.asarray(mixed ^ (mixed >> np.uint64(31)))
 
 
 def _percent(part: int, whole: int) -> str:

@@ -7,21 +7,19 @@ such columns get means, medians of ranks and modes (Domingo-Ferrer and Torra 200
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from shoal.arrays import Floats
-from shoal.errors import InputError, ShoalWarning, UsageError, check_choice
-from shoal.table.frames import wrap
-from shoal.table.kinds import Labels, days, kind_of, labels_of
+from shoal.errors import InputError, UsageError, check_choice
+from shoal.notices import notice
+from shoal.table.kinds import Labels, kinds_of, labels_of
 from shoal.table.scaling import SCALINGS, scale
-from shoal.table.table import MISSING, Table
+from shoal.table.table import Table
 
 MOST_VALUES = 1_000  # of a nominal column: each is a dimension of the search
 COSTLY_VALUES = 100  # from which on the run says what they cost
@@ -33,14 +31,21 @@ CODE_RECORDS = 100  # in a smaller file few values are no sign of codes
 
 @dataclass(frozen=True, eq=False)
 class MixedColumns:
-    """The protected columns of a table: `values` holds numbers and days, one column each, and `labels` the others."""
+    """The protected columns of a table: `measured` are numbers and dates, `labels` the others."""
 
     table: Table
     names: tuple[str, ...]
     kinds: Mapping[str, str]
     measured: tuple[str, ...]
-    values: Floats
     labels: Mapping[str, Labels]
+
+    @property
+    def values(self) -> Floats:
+        """Numbers and days, one column each; stacked anew each time, so that a search need not keep them twice."""
+        values = np.empty((self.table.rows, len(self.measured)))
+        for j, name in enumerate(self.measured):
+            values[:, j] = self.table[name].days if self.kinds[name] == "date" else self.table[name].numbers
+        return values
 
     def matrix(
         self, scaling: str = "standard", weights: Floats | None = None, importance: Mapping[str, float] | None = None
@@ -96,113 +101,25 @@ class MixedColumns:
 
 
 def mixed_columns(table: Table, names: Sequence[str], *, allow_constant: bool = False) -> MixedColumns:
-    """The columns by kind; numbers, dates and ranks must all be there (see `with_missing`).
+    """The columns by kind; numbers, dates and ranks must all be there (see `Table.with_missing`).
 
     All columns constant is an error and some of them a warning, unless `allow_constant`.
     """
-    kinds = {name: kind_of(table, name) for name in names}
+    kinds = kinds_of(table, names)
     measured = tuple(name for name in names if kinds[name] in ("number", "date"))
     labels = {name: labels_of(table, name, kinds[name]) for name in names if kinds[name] in ("ordinal", "nominal")}
+    columns = MixedColumns(table, tuple(names), kinds, measured, labels)
     if len(measured) == len(names) and "date" not in kinds.values():
-        values = table.numbers(measured, allow_constant=allow_constant)
+        table.numbers(measured, allow_constant=allow_constant)
     else:
-        values = np.empty((table.rows, len(measured)))
-        for j, name in enumerate(measured):
-            dates = kinds[name] == "date"
-            values[:, j] = days(table, name) if dates else table.numbers([name], allow_constant=True)[:, 0]
-        _check_constant(values, measured, labels, allow_constant)
-    return MixedColumns(table, tuple(names), kinds, measured, values, labels)
-
-
-# -- missing values ----------------------------------------------------------------------------------
-
-
-def with_missing(table: Table, names: Sequence[str], policy: str) -> Table:
-    """The table without missing numbers, dates and ranks: an error, rows dropped, or medians filled in.
-
-    A missing value of a nominal column is a value of its own, unless rows are dropped. The median of dates and ranks
-    is the lower one.
-    """
-    check_choice("way with missing cells", policy, MISSING)
-    kinds = {name: kind_of(table, name) for name in names}
-    numbers = [name for name in names if kinds[name] == "number"]
-    if numbers:
-        table = table.with_missing(policy, numbers)
-    ordered = {name: _ordered(table, name, kinds[name]) for name in names if kinds[name] in ("date", "ordinal")}
-    if policy == "drop":
-        nominal = (name for name in names if kinds[name] == "nominal")
-        ordered |= {name: np.where(_missing_labels(table, name), np.nan, 0.0) for name in nominal}
-    gaps = {name: values for name, values in ordered.items() if np.isnan(values).any()}
-    if not gaps:
-        return table
-    if policy == "error":
-        name, values = next(iter(gaps.items()))
-        absent = np.isnan(values)
-        raise InputError(
-            f"The column {name!r} has {int(absent.sum()):,} missing values, the first in row "
-            f"{int(table.numbering[absent.argmax()])}. Choose what to do: --missing drop leaves out such rows, "
-            f"--missing median fills in the column's median; or leave it out (--drop {name})."
-        )
-    return _dropped(table, gaps) if policy == "drop" else _filled(table, gaps)
-
-
-def _missing_labels(table: Table, name: str) -> NDArray[np.bool_]:
-    found = labels_of(table, name, "nominal")
-    absent = [code for code, text in enumerate(found.texts) if text is None]
-    return np.isin(found.codes, absent)
-
-
-def _ordered(table: Table, name: str, kind: str) -> Floats:
-    """Days or ranks, NaN where missing."""
-    if kind == "date":
-        return days(table, name)
-    codes = labels_of(table, name, kind).codes
-    return np.where(codes < 0, np.nan, codes)
-
-
-def _dropped(table: Table, gaps: Mapping[str, Floats]) -> Table:
-    kept = ~np.any([np.isnan(values) for values in gaps.values()], axis=0)
-    if not kept.any():
-        raise InputError(
-            f"Every row has a missing value in {', '.join(gaps)}: dropping them leaves nothing. Leave out the column "
-            "that misses most, or fill in medians (--missing median)."
-        )
-    lost = table.rows - int(kept.sum())
-    _warn(f"{lost:,} of {table.rows:,} rows left out for missing values in {', '.join(gaps)}")
-    source = None if table.source is None else table.source.take(kept)
-    frame = wrap(table.frame).filter(kept.tolist()).to_native()
-    return Table(frame, table.roles, source, numbering=table.numbering[kept])
-
-
-def _filled(table: Table, gaps: Mapping[str, Floats]) -> Table:
-    weights, data = table.weights(), wrap(table.frame)
-    new, filled = {}, []
-    for name, values in gaps.items():
-        absent = np.isnan(values)
-        if absent.all():
-            raise InputError(f"The column {name!r} has no values, hence no median: leave it out.")
-        row = _lower_median_row(values, weights)
-        new[name] = data[name][np.where(absent, row, np.arange(table.rows))]
-        filled.append(f"{name} ({int(absent.sum())} cells: {data[name][row]})")
-    _warn(f"missing values filled with the column's median: {', '.join(filled)}")
-    return Table(with_series(table.frame, new), table.roles, table.source, numbering=table.numbering)
-
-
-def _lower_median_row(values: Floats, weights: Floats | None) -> int:
-    """A row with the lower median of the values that are there."""
-    order = np.argsort(values, kind="stable")[: int((~np.isnan(values)).sum())]
-    reached = np.cumsum(np.ones(order.size) if weights is None else weights[order])
-    return int(order[np.searchsorted(reached, reached[-1] / 2)])
+        for name in measured:
+            if kinds[name] == "number":
+                table.numbers([name], allow_constant=True)
+        _check_constant(columns, allow_constant)
+    return columns
 
 
 # -- the way back ------------------------------------------------------------------------------------
-
-
-def with_series(frame: Any, new: Mapping[str, nw.Series[Any]]) -> Any:
-    """A copy of a native frame with some columns replaced by series of the same library; types and order are kept."""
-    if not new:
-        return frame
-    return wrap(frame).with_columns(*(series.alias(name) for name, series in new.items())).to_native()
 
 
 def dated(old: nw.Series[Any], numbers: Floats) -> nw.Series[Any]:
@@ -268,22 +185,22 @@ def cost_notice(columns: MixedColumns) -> str | None:
 
 def warn_of_codes(columns: MixedColumns) -> None:
     """Warnings for numbers that may be codes, and that nobody declared numeric."""
-    measured = enumerate(columns.measured)
-    numbers = {name: columns.values[:, j] for j, name in measured if columns.kinds[name] == "number"}
+    numbers = [name for name in columns.measured if columns.kinds[name] == "number"]
     for why, found in doubtful_codes(columns.table, numbers).items():
         named = ",".join(found)
-        _warn(
+        notice(
             f"{why} may be codes, and are averaged as numbers here: {', '.join(found)}. Use --nominal {named} if they "
             f"are codes, --numeric {named} if they are quantities"
         )
 
 
-def doubtful_codes(table: Table, numbers: Mapping[str, Floats]) -> dict[str, list[str]]:
+def doubtful_codes(table: Table, names: Sequence[str]) -> dict[str, list[str]]:
     """The columns of numbers that may be codes, by the reason: few whole values, 0 and 1, or labels for some values."""
     found: dict[str, list[str]] = {}
-    for name, values in numbers.items():
+    for name in names:
         if name in table.roles.numeric:
             continue
+        values = table[name].numbers
         why = None
         if _has_labels(table, name, values):
             why = "numbers of which some have value labels"
@@ -299,7 +216,7 @@ def doubtful_codes(table: Table, numbers: Mapping[str, Floats]) -> dict[str, lis
 def _has_labels(table: Table, name: str, values: Floats) -> bool:
     """Whether the file has labels for two values of a column or more; one label may be that of a bound or of none."""
     source = table.source
-    if source is None or source.labels is None or not source.untouched(wrap(table.frame)[name].to_polars()):
+    if source is None or source.labels is None or not source.untouched(table[name].series.to_polars()):
         return False
     codes = [code for code in source.labels.values.get(name, {}) if not isinstance(code, str)]
     ranges = source.user_missing(name)
@@ -320,9 +237,8 @@ def _ways_out(name: str) -> str:
     )
 
 
-def _check_constant(
-    values: Floats, measured: Sequence[str], labels: Mapping[str, Labels], allow_constant: bool
-) -> None:
+def _check_constant(columns: MixedColumns, allow_constant: bool) -> None:
+    measured, labels, values = columns.measured, columns.labels, columns.values
     with np.errstate(over="ignore"):
         width = np.ptp(values, axis=0)
     for name, wide in zip(measured, ~np.isfinite(width), strict=True):
@@ -338,8 +254,4 @@ def _check_constant(
         )
     if constant:
         what = "the column is" if len(constant) == 1 else "the columns are"
-        _warn(f"{what} constant: {', '.join(map(repr, constant))}; one value does not tell records apart")
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, ShoalWarning, stacklevel=5)
+        notice(f"{what} constant: {', '.join(map(repr, constant))}; one value does not tell records apart")

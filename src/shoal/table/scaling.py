@@ -1,4 +1,4 @@
-"""Scales that make columns comparable before distances are taken (docs/conventions.md).
+"""Scales that make columns comparable before distances are taken (docs/explain/conventions.md).
 
 `standard` is the literature's benchmark: subtract the mean, divide by the population's
 standard deviation. `minmax` is the thesis's. A constant column becomes zeros.
@@ -23,15 +23,14 @@ def scale(values: Floats, scaling: str = "standard", weights: Floats | None = No
     # The origin is moved first: with offsets of 1e9 the deviation would be lost in rounding.
     lowest, highest = values.min(axis=0), values.max(axis=0)
     with np.errstate(over="ignore"):
-        shifted = values - lowest
+        scaled = values - lowest
         width = highest - lowest
-    width = np.where(width > 0, width, 1.0)
-    unit = shifted / width
+    scaled /= np.where(width > 0, width, 1.0)  # in place: a large file needs no further copies
     if scaling == "minmax":
-        return np.ascontiguousarray(unit)
-    centred = unit - np.average(unit, axis=0, weights=weights)
-    deviation = np.sqrt(np.average(centred**2, axis=0, weights=weights))
+        return np.ascontiguousarray(scaled)
+    scaled -= np.average(scaled, axis=0, weights=weights)
+    deviation = np.sqrt(np.average(scaled**2, axis=0, weights=weights))
     constant = highest == lowest
-    scaled = centred / np.where(constant | (deviation == 0), 1.0, deviation)
+    scaled /= np.where(constant | (deviation == 0), 1.0, deviation)
     scaled[:, constant] = 0.0
     return np.ascontiguousarray(scaled)

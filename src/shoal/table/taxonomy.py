@@ -32,10 +32,6 @@ class Taxonomy:
         """The node whose leaves are exactly these values."""
         return next((name for name, under in self.nodes if under == values), None)
 
-    def as_rows(self) -> list[list[Any]]:
-        """Each node with its leaves, in the leaves' order: plain lists, for a file."""
-        return [[name, [leaf for leaf in self.leaves if leaf in under]] for name, under in self.nodes]
-
 
 def read_taxonomy(source: Any, column: str) -> Taxonomy:
     """A taxonomy from a file's path or from nested dictionaries and lists."""

@@ -18,7 +18,7 @@ from shoal.engine.partition.search.anneal import anneal
 from shoal.engine.partition.search.blocks import blocks
 from shoal.engine.partition.search.memetic import inherit, memetic
 from shoal.engine.partition.set_partition import Pool
-from shoal.engine.partition.space import survey
+from shoal.engine.partition.space import search_space
 
 
 def some_loss(n=180, k=3, most=None, seed=2):
@@ -68,7 +68,7 @@ def test_refinement_and_recombination_take_another_loss():
     assert check(loss, better) < check(loss, first)
     pool = Pool(loss)
     pool.add_labels(better.labels)
-    near = survey(loss).near
+    near = search_space(loss).near
     state = recombine(pool, Recombination(first.labels), Limits(2_000, 50), near)
     check(loss, type(first)(np.asarray(state.best)))
     assert np.isfinite(pool.costs).all()

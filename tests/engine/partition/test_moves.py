@@ -18,8 +18,8 @@ from shoal.engine.partition.kernels.anneal import anneal
 from shoal.engine.partition.kernels.groups import empty_groups, padded, renew, start
 from shoal.engine.partition.kernels.local_search import sweep
 from shoal.engine.partition.kernels.losses import entering, leaving, replacing, swapping
-from shoal.engine.partition.refine import settle, stir
-from shoal.engine.partition.space import survey
+from shoal.engine.partition.refine import anneal_windows, sweep_windows
+from shoal.engine.partition.space import search_space
 from shoal.protections.microaggregation.kernels.squares import Squares
 from shoal.protections.microaggregation.methods.mdav import mdav
 from shoal.protections.microaggregation.squared_error import SquaredError
@@ -81,7 +81,7 @@ def test_every_proposal_keeps_k_and_the_state(case, seed, temperature):
     values, k = case
     if len(values) < 2 * k:
         return
-    space = survey(SquaredError(values, k))
+    space = search_space(SquaredError(values, k))
     g, _ = space.state(mdav(values, k).labels)
     word = np.array([seed], dtype=np.uint64)
     for _ in range(150):
@@ -95,7 +95,7 @@ def test_every_proposal_keeps_k_and_the_state(case, seed, temperature):
 def test_asking_for_memory_ahead_changes_nothing():
     """Columns of zeros change no distance, but make a table large."""
     values = np.random.default_rng(3).normal(size=(2000, 4))
-    space = survey(SquaredError(values, 3))
+    space = search_space(SquaredError(values, 3))
     found = []
     for x in (space.loss.records, np.hstack([space.loss.records, np.zeros((2000, -(-LARGE // 8000) * 4))])):
         g = empty_groups(x, space.loss.weights, 3, 5, x.shape[1])
@@ -131,7 +131,7 @@ def test_windows_at_work_together_do_not_see_each_other(seed, monkeypatch):
     monkeypatch.setattr(windows, "WINDOW", 40)
     monkeypatch.setattr(windows, "APART", 2)
     values = np.sort(np.random.default_rng(seed).normal(size=(611, 2)), axis=0)
-    space = survey(SquaredError(values, 3))
+    space = search_space(SquaredError(values, 3))
     start_labels = mdav(values, 3).labels
     assert windows.at_once(611) == 8
     ends = []
@@ -139,9 +139,9 @@ def test_windows_at_work_together_do_not_see_each_other(seed, monkeypatch):
         g, _ = space.state(start_labels)
         word = np.array([seed], dtype=np.uint64)
         for heat in (0.3, 0.1):
-            loss = stir(space, g, word, 40, heat, heat, control)
+            loss = anneal_windows(space, g, word, 40, heat, heat, control)
             assert_whole(g)
-        settle(space, g, control, 0)
+        sweep_windows(space, g, control, 0)
         assert_whole(g)
         assert renew(space.marker, g) <= loss
         ends.append(g.label)
@@ -162,7 +162,7 @@ def test_tables_start_where_a_line_of_memory_does(shape, dtype):
 def test_a_window_changes_its_own_groups_alone(monkeypatch):
     monkeypatch.setattr(windows, "WINDOW", 50)
     values = np.random.default_rng(3).normal(size=(400, 2))
-    space = survey(SquaredError(values, 3))
+    space = search_space(SquaredError(values, 3))
     g, _ = space.state(mdav(values, 3).labels)
     batch = [(0, 50), (200, 250)]
     for p, state in enumerate(windows._shared(space, g, np.full(g.size.size, 1, dtype=np.int8), batch)):
@@ -178,7 +178,7 @@ def test_a_window_changes_its_own_groups_alone(monkeypatch):
 
 def test_a_group_between_two_windows_is_the_nearer_ones():
     values = np.random.default_rng(4).normal(size=(400, 2))
-    space = survey(SquaredError(values, 3))
+    space = search_space(SquaredError(values, 3))
     g, _ = space.state(mdav(values, 3).labels)
     batch = [(150, 200), (210, 260)]
     owner = windows._shared(space, g, np.full(g.size.size, -1, dtype=np.int8), batch)[0].owner
@@ -198,7 +198,7 @@ def test_a_group_between_two_windows_is_the_nearer_ones():
 def test_the_moves_take_another_loss():
     values = np.random.default_rng(5).exponential(size=(120, 3))
     loss = AbsoluteDeviation(values, 3, weights=some_weights(120, 1))
-    space = survey(loss)
+    space = search_space(loss)
     g, before = space.state(loss.first().labels)
     np.testing.assert_allclose(before, naive.deviations(loss.records, g.label, loss.weights))
     assert sweep(space.marker, g, space.near, 1e-9, 0, 120) > 0
@@ -216,7 +216,7 @@ def test_no_move_leaves_what_the_loss_forbids(seed):
     apart = np.zeros(240, dtype=np.int8)
     apart[rng.permutation(240)[:40]] = 1
     loss = AbsoluteDeviation(rng.normal(size=(240, 2)), 3, most=7, apart=apart)
-    space = survey(loss)
+    space = search_space(loss)
     g, _ = space.state(loss.first().labels)
     before, word = g.label.copy(), np.array([seed], dtype=np.uint64)
     for _ in range(40):

@@ -27,7 +27,7 @@ from shoal.engine.partition.refine import refine
 from shoal.engine.partition.search import blocks as blocks_module
 from shoal.engine.partition.search import memetic as memetic_module
 from shoal.engine.partition.search.memetic import inherit
-from shoal.engine.partition.space import survey, turns_of, without_oversized
+from shoal.engine.partition.space import search_space, turns_of, without_oversized
 from shoal.errors import InputError, UsageError
 from shoal.protections.microaggregation import effort
 from shoal.protections.microaggregation.methods.anneal import anneal
@@ -123,7 +123,7 @@ def test_same_seed_same_answer_on_any_number_of_threads(method, k, monkeypatch):
     monkeypatch.setattr(windows_module, "APART", 2)
     values, weights = some_values(240), some_weights(240, 2)
     one, two, other = (
-        method(values, k, weights=weights, seed=seed, effort="thorough", threads=threads)
+        method(values, k, weights=weights, seed=seed, effort="thorough", control=Control(threads=threads))
         for seed, threads in ((4, 1), (4, 3), (5, 1))
     )
     np.testing.assert_array_equal(one.labels, two.labels)
@@ -199,16 +199,16 @@ def test_a_recombination_that_was_killed_goes_on_after_its_last_step(tmp_path, m
 
     for name in ("relax", "_programme"):
         monkeypatch.setattr(recombine_module, name, counted(getattr(recombine_module, name)))
-    whole = memetic(values, 3, effort="standard", threads=1)
+    whole = memetic(values, 3, effort="standard")
     steps = begun
     assert steps > 30
     for last in range(1, steps + 1, 4):
         path.unlink(missing_ok=True)
         begun = 0
         with pytest.raises(MemoryError):
-            memetic(values, 3, effort="standard", threads=1, checkpoint=path)
+            memetic(values, 3, effort="standard", checkpoint=path)
         killed_at, last, begun = last, None, 0
-        resumed = memetic(values, 3, effort="standard", threads=1, checkpoint=path, resume=True)
+        resumed = memetic(values, 3, effort="standard", checkpoint=path, resume=True)
         assert begun == steps - killed_at + 1
         np.testing.assert_array_equal(resumed.labels, whole.labels)
 
@@ -239,7 +239,7 @@ def test_ctrl_c_returns_the_best_so_far():
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background ignores it
     try:
-        found = anneal(values, 3, effort="thorough", progress=press)
+        found = anneal(values, 3, effort="thorough", control=Control(progress=press))
     finally:
         signal.signal(signal.SIGINT, before)
     assert found.facts["stopped"]
@@ -258,7 +258,7 @@ def test_children_inherit_whole_groups():
 
 def test_records_of_sparse_regions_have_more_turns():
     values = np.concatenate([some_values(80), 50 * some_values(80, seed=2)])
-    space = survey(SquaredError(values, 3))
+    space = search_space(SquaredError(values, 3))
     turns = np.bincount(space.turns, minlength=160)
     assert turns.min() >= 1 and (np.diff(space.turns) >= 0).all()
     order = np.argsort(space.heat)
@@ -270,7 +270,7 @@ def test_a_large_enough_file_is_recombined_by_regions(monkeypatch):
     values = some_values(240)
     whole = memetic(values, 3, seed=4, effort="standard")
     monkeypatch.setattr("shoal.engine.partition.search.memetic.REGION", 60)
-    one, two = (memetic(values, 3, seed=4, effort="standard", threads=threads) for threads in (1, 2))
+    one, two = (memetic(values, 3, seed=4, effort="standard", control=Control(threads=threads)) for threads in (1, 2))
     np.testing.assert_array_equal(one.labels, two.labels)
     assert one.sizes.min() >= 3 and one.sse(values) < mdav(values, 3).sse(values)
     assert one.sse(values) < 1.2 * whole.sse(values)

@@ -12,8 +12,8 @@ from odd_records import records, some_weights
 from shoal.engine.partition import recombine as recombine_module
 from shoal.engine.partition.recombine import Limits, Recombination, recombine, relax
 from shoal.engine.partition.search.memetic import cross, regions
-from shoal.engine.partition.set_partition import Master, Pool, reduced_costs
-from shoal.engine.partition.space import survey
+from shoal.engine.partition.set_partition import Pool, SetPartitioning, reduced_costs
+from shoal.engine.partition.space import search_space
 from shoal.protections.microaggregation.squared_error import SquaredError
 
 
@@ -92,7 +92,7 @@ def test_variants_are_those_of_a_slow_twin(case, seed):
     values, k = case
     n, rng = len(values), np.random.default_rng(seed)
     weights = some_weights(n, seed) if seed % 2 else np.ones(n)
-    space = survey(SquaredError(values, k, weights))
+    space = search_space(SquaredError(values, k, weights))
     near = np.where(rng.random(space.near.shape) < 0.2, -1, space.near).astype(np.int32)
     labels = rng.permutation(np.arange(n) % (n // k))
     pool = Pool(SquaredError(values, k, weights))
@@ -121,7 +121,7 @@ def test_variants_are_those_of_a_slow_twin(case, seed):
 
 def test_looking_around_leaves_no_cheap_group_and_never_worsens(monkeypatch):
     values = np.random.default_rng(8).normal(size=(90, 2))
-    space = survey(SquaredError(values, 3))
+    space = search_space(SquaredError(values, 3))
     near = space.near
     known = np.arange(90) % 30
     pool = Pool(SquaredError(values, 3))
@@ -129,9 +129,11 @@ def test_looking_around_leaves_no_cheap_group_and_never_worsens(monkeypatch):
     before = sum(pool.costs)
     monkeypatch.setattr(recombine_module, "WORK", 10**6)
     monkeypatch.setattr(recombine_module, "A_GROUP", 10**4)
-    relaxed = Master(pool, 90).duals()
+    relaxed = SetPartitioning(pool, 90).duals()
     masters = []
-    monkeypatch.setattr(recombine_module, "Master", lambda *told: masters.append(Master(*told)) or masters[-1])
+    monkeypatch.setattr(
+        recombine_module, "SetPartitioning", lambda *told: masters.append(SetPartitioning(*told)) or masters[-1]
+    )
     state = Recombination(known)
     while state.width is None:
         state = relax(pool, state, near)
@@ -155,7 +157,7 @@ def test_looking_around_leaves_no_cheap_group_and_never_worsens(monkeypatch):
 def test_a_recombination_goes_on_from_any_step_to_the_same_result(monkeypatch):
     monkeypatch.setattr(recombine_module, "WORK", 100)
     values = np.random.default_rng(5).normal(size=(120, 3))
-    space = survey(SquaredError(values, 3))
+    space = search_space(SquaredError(values, 3))
     near = space.near
     known, limits = np.arange(120) % 40, Limits(2_000, 50, wider=1.3)
     steps = []
@@ -177,7 +179,7 @@ def test_a_cross_takes_the_cheaper_groups_of_every_island(case, seed):
     values, k = case
     n, rng = len(values), np.random.default_rng(seed)
     weights = some_weights(n, seed) if seed % 2 else None
-    space = survey(SquaredError(values, k, weights))
+    space = search_space(SquaredError(values, k, weights))
     one = (np.arange(n) % (n // k)).astype(np.int32)
     other = one.copy()
     for _ in range(3):  # records of a few groups change places
@@ -224,7 +226,7 @@ def test_pools_by_region_hold_the_groups_inside():
 def test_regions_keep_groups_whole_and_are_about_equal(monkeypatch):
     monkeypatch.setattr("shoal.engine.partition.search.memetic.REGION", 100)
     values = np.random.default_rng(4).normal(size=(600, 3))
-    space = survey(SquaredError(values, 4))
+    space = search_space(SquaredError(values, 4))
     labels = (np.arange(600) % 150).astype(np.int32)
     region = regions(space, labels, 7)
     assert set(region) == set(range(6))

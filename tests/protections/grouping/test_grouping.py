@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from odd_records import records
 from reference import grouping as slow
+from shoal.engine.control import Control
 from shoal.errors import UsageError
 from shoal.measures.convention import CONVENTIONS
 from shoal.protections.grouping.all_groupings import exact
@@ -229,7 +230,9 @@ def test_the_walk_through_all_groupings_leaves_out_only_what_its_bound_excludes(
     for group in range(1, 16):
         labels[group], surely[group] = cost.nearest_own(group)
     bounds, found = np.empty(20), np.empty((20, 4), np.int32)
-    count = groupings_below(price, least, labels, surely, np.inf, cost.price_of_link, True, bounds, found)
+    count = groupings_below(
+        price, least, labels, surely, np.inf, cost.price_of_link, True, bounds, found, Control().flag
+    )
     assert count == bell(4)
     for bound, row in zip(bounds, found, strict=False):
         grouping = tuple(int(group) for group in row if group)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 
 from reference import genetic as twin
 from reference.optimum import optimum
+from shoal.engine.control import Control
 from shoal.engine.partition.partition import KPartition
 from shoal.errors import ShoalError
 from shoal.protections.microaggregation.kernels import genetic as kernel
@@ -67,10 +70,11 @@ def test_whole_runs_equal_the_twin(
     sse = np.full((2, population), np.inf)
     best, least = np.zeros(n, dtype=np.int32), np.zeros(1)
     state, counts = np.array([seed], dtype=np.uint64), np.zeros(4, dtype=np.int64)
+    flag = np.zeros(1, dtype=np.uint8)
     run = (distances, k, chromosomes, sse, best, least, state, counts)
     kernel.begin(*run, kept)
     for _ in range(generations):  # one by one: a run may be cut anywhere
-        kernel.advance(*run, mutation, crossover_rate, inversion, CROSSOVERS[crossover], SELECTIONS[selection], 1)
+        kernel.advance(*run, mutation, crossover_rate, inversion, CROSSOVERS[crossover], SELECTIONS[selection], 1, flag)
     slow = twin.run(
         distances.tolist(),
         k,
@@ -150,13 +154,13 @@ def test_eleven_records_reach_the_exact_optimum_in_about_nine_runs_of_ten(d: int
 def test_progress_ends_at_the_total_and_ctrl_c_gives_the_best_so_far() -> None:
     values = np.random.default_rng(0).normal(size=(60, 2))
     told: list[tuple[float, float]] = []
-    genetic(values, 3, generations=4_000, progress=lambda done, total, best=None, what="": told.append((done, total)))
+    genetic(values, 3, generations=4_000, control=Control(progress=lambda done, total, *_: told.append((done, total))))
     assert told[-1] == (4_000, 4_000) and len(told) > 1
 
     def stop(done: float, total: float, best: float | None = None, what: str = "") -> None:
         raise KeyboardInterrupt
 
-    found = genetic(values, 3, generations=4_000, progress=stop)
+    found = genetic(values, 3, generations=4_000, control=Control(progress=stop))
     assert found.facts["stopped"] and 0 < found.facts["generations"] < 4_000
     found.check(3)
 
@@ -170,8 +174,8 @@ def test_progress_ends_at_the_total_and_ctrl_c_gives_the_best_so_far() -> None:
         ({"population": 1}, "population must be at least 2"),
         ({"generations": -1}, "generations must be"),
         ({"seed": -1}, "seed must be"),
-        ({"crossover": "three-point"}, "did you mean"),
-        ({"selection": "rang"}, "did you mean 'rank'"),
+        ({"crossover": "three-point"}, "Did you mean"),
+        ({"selection": "rang"}, "Did you mean 'rank'"),
         ({"start": KPartition(np.zeros(12, dtype=np.int64))}, "k to 2k-1 = 5 records, not one of 12"),
         ({"start": KPartition(np.zeros(5, dtype=np.int64))}, "of the 12 records, not of 5"),
     ],
@@ -184,3 +188,17 @@ def test_a_wrong_option_is_told(options: dict[str, object], words: str) -> None:
 def test_a_file_too_large_is_sent_to_the_hybrid() -> None:
     with pytest.raises(ShoalError, match="hybrid"):
         genetic(np.zeros((MOST_RECORDS + 1, 1)), 3)
+
+
+def test_the_defaults_are_the_published_ones() -> None:
+    parameters = inspect.signature(genetic).parameters
+    published = {"population": 100, "crossover_rate": 0.3, "mutation_rate": 0.1, "crossover": "one-point"}
+    published |= {"selection": "roulette", "inversion": 0.0}
+    assert {name: parameters[name].default for name in published} == published
+
+
+@pytest.mark.parametrize(("n", "generations"), [(35, 10_000), (36, 100_000)])
+def test_the_default_number_of_generations_is_the_published_one(n: int, generations: int) -> None:
+    """Two chromosomes, one of which is the best so far: one child is evaluated per generation."""
+    result = genetic(np.random.default_rng(0).normal(size=(n, 2)), 3, population=2)
+    assert result.facts["generations"] == generations

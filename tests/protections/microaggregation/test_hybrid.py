@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from shoal.engine.control import Control
 from shoal.errors import ShoalError
+from shoal.protections.microaggregation.methods import group_records
 from shoal.protections.microaggregation.methods.hybrid import HEURISTICS, hybrid
-from shoal.protections.microaggregation.register import method
 
 QUICK: dict[str, Any] = {"population": 6, "generations": 12, "runs": 2}
 
@@ -34,8 +35,8 @@ def test_lemma_1_never_worse_than_the_heuristic(
 ) -> None:
     values, k = data
     before = values.copy()
-    alone = method(heuristic)(values, k)
-    found = hybrid(values, k, seed=seed, macro_size=times * k, heuristic=heuristic, threads=1, **QUICK)
+    alone = group_records(heuristic, values, k)
+    found = hybrid(values, k, seed=seed, macro_size=times * k, heuristic=heuristic, **QUICK)
     assert found.sse(values) <= alone.sse(values) * (1 + 1e-12)
     assert k <= found.sizes.min() and found.sizes.max() <= 2 * k - 1
     assert np.array_equal(values, before)
@@ -47,7 +48,10 @@ def test_the_number_of_threads_does_not_matter(
     data: tuple[NDArray[np.float64], int], macro_split: str, seed: int
 ) -> None:
     values, k = data
-    one, three = (hybrid(values, k, seed=seed, macro_split=macro_split, threads=threads, **QUICK) for threads in (1, 3))
+    one, three = (
+        hybrid(values, k, seed=seed, macro_split=macro_split, control=Control(threads=threads), **QUICK)
+        for threads in (1, 3)
+    )
     assert np.array_equal(one.labels, three.labels)
     assert dict(one.facts) == dict(three.facts)
     assert k <= one.sizes.min() and one.sizes.max() <= 2 * k - 1
@@ -56,8 +60,8 @@ def test_the_number_of_threads_does_not_matter(
 def test_macro_groups_are_never_mixed() -> None:
     """In two steps, a group of the result lies within the macro-group of the heuristic's centroids."""
     values = np.random.default_rng(2).normal(size=(96, 2))
-    groups = method("mdav")(values, 3)
-    macro = method("mdav")(groups.centroids(values), 4).labels[groups.labels]
+    groups = group_records("mdav", values, 3)
+    macro = group_records("mdav", groups.centroids(values), 4).labels[groups.labels]
     found = hybrid(values, 3, macro_size=12, **QUICK)
     assert found.facts["macro_groups"] == macro.max() + 1 == 8
     assert all(np.unique(macro[rows]).size == 1 for rows in found.members())
@@ -88,7 +92,7 @@ def test_ctrl_c_ends_with_the_best_so_far() -> None:
         if now >= 2:
             raise KeyboardInterrupt
 
-    found = hybrid(values, 3, generations=200, threads=2, progress=stop)
+    found = hybrid(values, 3, generations=200, control=Control(threads=2, progress=stop))
     assert found.facts["stopped"] and done == [1, 2]
     found.check(3)
     assert found.sse(values) <= found.facts["heuristic_sse"]
@@ -99,8 +103,8 @@ def test_ctrl_c_ends_with_the_best_so_far() -> None:
     [
         ({"macro_size": 13}, "multiple of k = 3 and at least 6, not 13: take 12"),
         ({"macro_size": 3}, "at least 6, not 3: take 6"),
-        ({"heuristic": "mst"}, "there is no heuristic 'mst'"),
-        ({"macro_split": "twostep"}, "did you mean 'two-step'"),
+        ({"heuristic": "mst"}, "heuristic must be mdav or md, not 'mst'"),
+        ({"macro_split": "twostep"}, "Did you mean 'two-step'"),
         ({"runs": 0}, "runs must be at least 1"),
         ({"mutation_rate": 2.0}, "mutation_rate must be between 0 and 1"),
     ],
@@ -108,3 +112,12 @@ def test_ctrl_c_ends_with_the_best_so_far() -> None:
 def test_a_wrong_option_is_told(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ShoalError, match=words):
         hybrid(np.random.default_rng(0).normal(size=(30, 2)), 3, **{"generations": 5, **options})
+
+
+@pytest.mark.parametrize("macro_size", [12, 27])
+def test_the_heuristics_own_groups_are_among_the_first_chromosomes(macro_size: int) -> None:
+    """Without a generation the best chromosome is the heuristic's: random ones of twelve and more records are worse."""
+    values = np.random.default_rng(8).normal(size=(81, 3))
+    result = hybrid(values, 3, macro_size=macro_size, generations=0, population=2, runs=1, seed=1)
+    assert result.sse(values) == pytest.approx(group_records("mdav", values, 3).sse(values), rel=1e-12)
+    assert result.facts["heuristic_sse"] == pytest.approx(result.sse(values), rel=1e-12)

@@ -88,9 +88,9 @@ def test_weights_move_the_centroid():
     [
         ({"k": 1}, UsageError, "k must be between 2 and 9"),
         ({"k": 10}, UsageError, "k must be between 2 and 9"),
-        ({"remainder": "thesiss"}, UsageError, "did you mean 'thesis'"),
-        ({"metric": "l2"}, UsageError, "euclidean, l1"),
-        ({"engine": "ball"}, UsageError, "auto, brute, tree"),
+        ({"remainder": "thesiss"}, UsageError, "Did you mean 'thesis'"),
+        ({"metric": "l2"}, UsageError, "metric must be euclidean or l1"),
+        ({"engine": "ball"}, UsageError, "engine must be auto, brute or tree"),
         ({"weights": np.ones(8)}, InputError, "9 weights"),
         ({"weights": np.array([1.0] * 8 + [0.0])}, InputError, "record 8"),
         ({"values": np.array([[1.0, 2.0], [3.0, np.nan]] * 2)}, InputError, "record 1, column 1"),

@@ -11,6 +11,7 @@ from scipy.spatial.distance import pdist, squareform
 
 from odd_records import records, some_weights
 from reference.mst import mst as slow
+from shoal.engine.control import Control
 from shoal.protections.microaggregation.kernels.nearest_next import visit
 from shoal.protections.microaggregation.methods.mst import mst
 
@@ -27,7 +28,7 @@ def test_same_groups_as_the_reference(case, split, seed):
 @pytest.mark.parametrize(("n", "d"), [(2, 1), (50, 2), (700, 3)])
 def test_the_tree_weighs_as_much_as_scipys(n, d):
     values = np.random.default_rng(n).normal(size=(n, d))
-    order, link, squares = visit(values, 0, True)
+    order, link, squares = visit(values, 0, True, Control().flag)
     assert np.sqrt(squares).sum() == pytest.approx(minimum_spanning_tree(squareform(pdist(values))).sum(), rel=1e-12)
     step = np.argsort(order)
     assert link[0] == -1

@@ -39,7 +39,7 @@ def test_pricing_equals_enumeration(k, n, seed, nodes):
     duals = rng.exponential(2.0, size=n)
     x = padded(values)
     lowest, found = np.zeros(n), Found(np.empty((400, 2 * k - 1), np.int32), np.zeros(1, np.int64))
-    cut_short = price(x, duals, near_sums(x, k), k, 0.0, True, nodes, 0, n, lowest, found)
+    cut_short = price(x, duals, near_sums(x, k), k, 0.0, True, nodes, 0, n, lowest, found, Control().flag)
     expected = np.array([naive.least_reduced_cost(values, duals, k, i) for i in range(n)])
     assert (lowest <= expected + 1e-9).all()
     if not cut_short:
@@ -97,7 +97,7 @@ def test_a_cut_of_five_is_found_where_no_three_is_violated():
 def test_with_cuts_small_files_are_proved_and_the_proof_is_right(k, n, seed):
     values = np.random.default_rng(seed).normal(size=(n, 2))
     found = prove(values, k, mdav(values, k), seconds=None)
-    best = KPartition(best_by_subsets(values, np.ones(n), k, mdav(values, k).labels.copy()))
+    best = KPartition(best_by_subsets(values, np.ones(n), k, mdav(values, k).labels.copy(), Control().flag))
     assert found.facts["proved"] and found.sse(values) == pytest.approx(best.sse(values), rel=1e-9)
 
 

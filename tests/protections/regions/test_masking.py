@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from datetime import date
+from typing import Any
+
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from reference import masking as twin
+from shoal.engine.control import Control
 from shoal.errors import InputError, ShoalError, UsageError
 from shoal.protections.regions.by_evolution import Settings, fitness, mask_by_evolution
 from shoal.protections.regions.by_flow import flow_seeds, least_distortion, mask_by_flow
 from shoal.protections.regions.flow import Network
 from shoal.protections.regions.outliers import outliers, tau_test
-from shoal.protections.regions.restriction import falling, thresholds, zmf
+from shoal.protections.regions.protect import _districts as numbered_regions
+from shoal.protections.regions.protect import _marked as marked_records
+from shoal.protections.regions.restriction import AutomaticThreshold, Restrictions, falling, zmf
 from shoal.protections.regions.signal import goal_signal
 from shoal.protections.regions.similarity import influential, nearest_partners
 from shoal.protections.regions.task import Limits, masking_task
+from shoal.table.table import Table
 
 signals = st.lists(
     st.one_of(st.integers(0, 40), st.sampled_from([0, 0, 1, 97, 1_000_000_000])), min_size=1, max_size=45
@@ -54,9 +62,10 @@ def test_restrictions_fall_from_1_to_0(x: float, a: float, width: float, shape: 
 def test_thresholds_by_rule() -> None:
     values = np.array([2.0, 5, 7, 97, 45, 6])
     outlying = np.array([3, 4])
-    assert thresholds(values, outlying).tolist() == [7, 7]
-    assert thresholds(values, outlying, nth=2).tolist() == [6, 6]
-    assert thresholds(values, outlying, rule="below").tolist() == pytest.approx([7 - 0.2 * 90, 7 - 0.2 * 38])
+    assert AutomaticThreshold().of(values, outlying).tolist() == [7, 7]
+    assert AutomaticThreshold(nth=2).of(values, outlying).tolist() == [6, 6]
+    below = AutomaticThreshold(rule="below").of(values, outlying)
+    assert below.tolist() == pytest.approx([7 - 0.2 * 90, 7 - 0.2 * 38])
 
 
 cells = st.one_of(st.none(), st.sampled_from([0.0, 1.0, 2.0, 1e9, 1e9 + 1, 5e-324]))
@@ -200,8 +209,8 @@ def test_the_bound_is_below_every_masked_set_of_swaps(data) -> None:
 def test_evolution_keeps_the_constraints_and_repeats_itself(seed: int, tau: bool) -> None:
     task = made(seed)
     options = Settings(runs=2, generations=15, population=20, pairs=8, mutation=0.05, tau=tau)
-    first = mask_by_evolution(task, options, seed=seed, threads=1)
-    second = mask_by_evolution(task, options, seed=seed, threads=2)
+    first = mask_by_evolution(task, options, seed=seed, control=Control(threads=1))
+    second = mask_by_evolution(task, options, seed=seed, control=Control(threads=2))
     assert first.candidates == 40
     assert [s.metric for s in first.solutions] == [s.metric for s in second.solutions]
     best = first.fittest  # check() has refused any swap that breaks a constraint, for every individual
@@ -332,3 +341,37 @@ def test_zmf_is_the_papers() -> None:
     assert float(zmf(53.5, 10, 97)) == pytest.approx(0.5)
     assert float(zmf(30, 10, 97)) == pytest.approx(1 - 2 * (20 / 87) ** 2)
     assert float(zmf(90, 10, 97)) == pytest.approx(2 * (7 / 87) ** 2)
+
+
+@pytest.mark.parametrize("root", [False, True])
+def test_the_compatibility_is_the_product_of_the_restrictions_or_its_root(root):
+    values = np.array([3.0, 30.0, 5.0, 55.0])
+    both = Restrictions(np.array([1, 3]), np.array([10.0, 20.0]), np.array([40.0, 90.0]), "linear", root)
+    product = (40 - 30) / (40 - 10) * (90 - 55) / (90 - 20)
+    assert both.compatibility(values) == pytest.approx(product**0.5 if root else product)
+    assert both.alone(3, [55.0])[0] == pytest.approx(0.5**0.5 if root else 0.5)
+
+
+@pytest.mark.parametrize(
+    "values, wanted, marked",
+    [
+        ([1, 2, 2], ["2"], [False, True, True]),
+        ([1.0, None, 2.0], ["2"], [False, False, True]),
+        ([True, False, True], [1], [True, False, True]),
+        (["a", "b", None], ["a"], [True, False, False]),
+        ([date(2020, 1, 1), None, date(2020, 1, 2)], ["2020-01-02"], [False, False, True]),
+    ],
+)
+def test_target_records_are_marked_by_their_values(values: list[Any], wanted: list[Any], marked: list[bool]) -> None:
+    table = Table(pl.DataFrame({"v": values}))
+    assert marked_records(table, ("v", wanted), "vital").tolist() == marked
+    with pytest.raises(UsageError, match="Unknown v value '7'|the vital value 'x' is none"):
+        marked_records(table, ("v", ["x" if isinstance(values[0], (int, float)) else "7"]), "vital")
+
+
+def test_regions_keep_their_labels_and_a_missing_one_names_its_row() -> None:
+    assert numbered_regions(Table(pl.DataFrame({"r": [30, 10, 30]})), "r")[0] == [10, 30]
+    assert numbered_regions(Table(pl.DataFrame({"r": ["b", "a", "b"]})), "r")[1].tolist() == [1, 0, 1]
+    fewer = Table(pl.DataFrame({"r": ["a", "b", None]})).take(np.array([False, True, True]))
+    with pytest.raises(InputError, match="'r' has 1 missing values, the first in row 3"):
+        numbered_regions(fewer, "r")

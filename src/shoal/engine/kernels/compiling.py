@@ -1,14 +1,16 @@
-"""How kernels are compiled: on their first call, for the signatures they state, with a cache that is never stale.
+"""How kernels are compiled: ahead, or on their first call, for the signatures they state, with a cache never stale.
 
 An entry point is `@kernel(signature)`: Python calls it. A function that only kernels call is `@inner`; `@bare` or
 `@inlined` in the innermost loops of a search; `@fused` where a call would cost more than the work. Importing a module
-of kernels compiles nothing and does not even import Numba. A search that needs several kernels names them in
-`compile_ahead`, which compiles what is missing in several processes. Fast-math is off: the engines of one method must
-give the same labels, and reordered sums would change ties.
+of kernels compiles nothing and does not even import Numba. A kernel comes from the library that was compiled ahead
+(`library.py`) if there is one of these sources for this machine, else Numba compiles it. A search that needs several
+kernels names them in `compile_missing`, which compiles them in several processes. Fast-math is off: the engines of one
+method must give the same labels, and reordered sums would change ties.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib
@@ -17,8 +19,10 @@ import os
 import pkgutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -26,6 +30,9 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from shoal.arrays import cores
+from shoal.engine.kernels.library import PLACE, Library, open_library
+from shoal.engine.kernels.stamp import source_hash
+from shoal.errors import ShoalError, ShoalWarning, UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
 Signature = str | Callable[..., Any]
@@ -98,7 +105,7 @@ class Kernel:
         functools.update_wrapper(self, function)
         self.py_func = function
         self._signature = signature
-        self._generic = 0 if isinstance(signature, str) else signature.__code__.co_argcount
+        self.generic = 0 if isinstance(signature, str) else signature.__code__.co_argcount
         self._compiled: dict[Any, Callable[..., Any]] = {}
         self._lock = threading.Lock()
 
@@ -108,7 +115,7 @@ class Kernel:
         return f"{self.py_func.__module__}:{self.py_func.__name__}"
 
     def __call__(self, *arguments: Any) -> Any:
-        return self.compiled(*arguments[: self._generic])(*arguments)
+        return self.compiled(*arguments[: self.generic])(*arguments)
 
     def compiled(self, *first: Any) -> Callable[..., Any]:
         """The compiled function, for such first arguments as its signature depends on."""
@@ -116,15 +123,37 @@ class Kernel:
         if key not in self._compiled:
             with self._lock:
                 if key not in self._compiled:
-                    self._compiled[key] = _compile(self.py_func, self._types(first), is_ours(first))
+                    self._compiled[key] = self.ahead(*first) or self.by_numba(*first)
         return self._compiled[key]
+
+    def ahead(self, *first: Any) -> Callable[..., Any] | None:
+        """The function of the library that was compiled ahead, if it has one."""
+        library = load_library()
+        return library.kernel(self.key(*first)) if library else None
+
+    def by_numba(self, *first: Any) -> Callable[..., Any]:
+        """The function as Numba compiles it, or as it lies in the cache."""
+        made = _compile(self.py_func, self.types(first), is_ours(first))
+        if is_ours(first):
+            with contextlib.suppress(OSError):  # no folder for a cache can be written
+                self.mark(*first).touch()
+        return made
+
+    def is_ready(self, *first: Any) -> bool:
+        """Need nothing be compiled to call it?"""
+        return self.ahead(*first) is not None or self.mark(*first).exists()
+
+    def key(self, *first: Any) -> str:
+        """The name in the library: the kernel's, and what decides its form."""
+        return "-".join([self.name, *map(_kind_name, first)])
 
     def mark(self, *first: Any) -> Path:
         """The file that says that the kernel is in the cache."""
         kinds = "".join(f"-{type(argument).__name__}" for argument in first)
         return cache_folder() / f"{self.name.replace(':', '.')}{kinds}.ready"
 
-    def _types(self, first: Sequence[Any]) -> Any:
+    def types(self, first: Sequence[Any]) -> Any:
+        """The signature for Numba: text, or its types for such first arguments."""
         if isinstance(self._signature, str):
             return self._signature
         numba = load_numba()
@@ -139,6 +168,12 @@ def _kind(argument: Any) -> Any:
     if isinstance(argument, tuple):
         return type(argument), tuple(getattr(part, "dtype", None) for part in argument)
     return type(argument)
+
+
+def _kind_name(argument: Any) -> str:
+    """`_kind` as text, such as shoal.toy.kernels.state.State(float64, int32)."""
+    parts = [str(getattr(part, "dtype", "")) for part in argument] if isinstance(argument, tuple) else []
+    return f"{type(argument).__module__}.{type(argument).__qualname__}({', '.join(filter(None, parts))})"
 
 
 def is_ours(first: Iterable[Any]) -> bool:
@@ -162,8 +197,14 @@ def _compile(function: Callable[..., Any], signature: Any, keep: bool) -> Callab
 @functools.cache
 def load_numba() -> Any:
     """Numba with Shoal's settings, imported when the first kernel needs it."""
-    import numba
-    from numba.core import bytecode, event
+    try:
+        import numba
+        from numba.core import bytecode, event
+    except ImportError as error:
+        raise ShoalError(
+            "Shoal has no compiled code for this machine, and Numba, which could compile it, is not installed "
+            f"({error}). Install it with: pip install 'shoal[jit]'"
+        ) from error
 
     # Numba tells functions of one name apart by a counter. Two processes would count alike and give one name to two
     # functions, such as the sorting within np.sort and np.argsort; who loads both kernels would get one for the other.
@@ -195,10 +236,25 @@ def with_numba(register: Callable[[], Any]) -> None:
         _waiting.append(register)
 
 
-# -- compiling ahead -------------------------------------------------------------------------------
+@functools.cache
+def load_library() -> Library | None:
+    """The library that was compiled ahead, if it fits these sources and this machine and SHOAL_KERNELS is not `jit`."""
+    choice = os.environ.get("SHOAL_KERNELS", "")
+    if choice not in ("", "ahead", "jit"):
+        raise UsageError(f"SHOAL_KERNELS must be ahead or jit, not {choice!r}.")
+    found = None if choice == "jit" else open_library(PLACE, source_hash())
+    if choice == "ahead" and not found:
+        raise UsageError(
+            f"SHOAL_KERNELS is ahead, but {PLACE} is missing or was built from other sources or for another machine. "
+            "In a checkout, run: make library"
+        )
+    return found
 
 
-def compile_ahead(*kernels: Any) -> None:
+# -- compiling several at once -------------------------------------------------------------------------------
+
+
+def compile_missing(*kernels: Any) -> None:
     """Compile the kernels that are not in the cache, in as many processes as there are cores.
 
     A kernel, or (kernel, first arguments...) where its form depends on them. Numba compiles one function at a time in a
@@ -206,7 +262,7 @@ def compile_ahead(*kernels: Any) -> None:
     What fails here is compiled when it is called.
     """
     wanted = [item if isinstance(item, tuple) else (item,) for item in kernels]
-    missing = [(kernel, first) for kernel, *first in wanted if is_ours(first) and not kernel.mark(*first).exists()]
+    missing = [(kernel, first) for kernel, *first in wanted if is_ours(first) and not kernel.is_ready(*first)]
     processes = cores()
     if len(missing) < 2 or processes < 2:
         return
@@ -241,13 +297,12 @@ def balanced(kernels: Sequence[tuple[Any, Any]], parts: int) -> list[list[tuple[
 
 
 def load(pickled: bytes) -> None:
-    """Compile kernels by name, and note that each is in the cache."""
+    """Compile kernels by name, into the cache."""
     import pickle
 
     for name, first in pickle.loads(pickled):
         entry = kernel_named(name)
-        entry.compiled(*first)
-        entry.mark(*first).touch()
+        entry.by_numba(*first)
 
 
 def kernel_named(name: str) -> Kernel:
@@ -276,12 +331,17 @@ def kernel_modules() -> list[str]:
     return [name for name in names if ".kernels." in name and name != __name__]
 
 
-def warm_up(also: Iterable[tuple[Kernel, Any]] = ()) -> int:
-    """Compile every kernel; gives their number. also: those whose form depends on arguments, with them."""
-    generic = {kernel: first for kernel, *first in also}
-    kernels = [(entry, *generic.get(entry, ())) for entry in every_kernel() if not entry._generic or entry in generic]
-    compile_ahead(*kernels)
-    for entry, *first in kernels:
+def shipped_kernels(generic: Iterable[tuple[Any, ...]] = ()) -> list[tuple[Kernel, tuple[Any, ...]]]:
+    """Every kernel; generic: those whose form depends on arguments, with these."""
+    plain = [(entry, ()) for entry in every_kernel() if not entry.generic]
+    return [*plain, *((entry, tuple(first)) for entry, *first in generic)]
+
+
+def warm_up(generic: Iterable[tuple[Any, ...]] = ()) -> int:
+    """Compile every kernel that the library does not have; gives the number of all."""
+    kernels = shipped_kernels(generic)
+    compile_missing(*((entry, *first) for entry, first in kernels))
+    for entry, first in kernels:
         entry.compiled(*first)
     return len(kernels)
 
@@ -302,25 +362,37 @@ def when_compiling(say: Callable[[str], None]) -> None:
 @functools.cache
 def cache_folder() -> Path:
     """Where compiled kernels are kept; the name covers everything that decides the code, so it can never be stale."""
-    root = os.environ.get("NUMBA_CACHE_DIR") or os.path.join(
-        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "shoal"
-    )
-    return Path(root) / f"kernels-{source_hash(Path(__file__).parents[2])[:12]}"
-
-
-def source_hash(package: Path) -> str:
-    """The hash of every source in a folder called `kernels`, its place, the flags and Numba's version.
-
-    Numba looks at the file of a kernel only, not at the files of the functions it calls.
-    """
     from importlib.metadata import version
 
-    digest = hashlib.sha256(repr((sorted(FLAGS.items()), sorted(BARE.items()), version("numba"))).encode())
-    for source in sorted(package.glob("**/kernels/**/*.py")):
-        content = source.read_bytes()
-        digest.update(f"{source.relative_to(package).as_posix()} {len(content)}\n".encode())
-        digest.update(content)
-    return digest.hexdigest()
+    decisive = f"{source_hash()} {version('numba')}"
+    return _cache_root() / f"kernels-{hashlib.sha256(decisive.encode()).hexdigest()[:12]}"
+
+
+def _cache_root() -> Path:
+    """The user's folder for caches, or a temporary one of this user where that cannot be written."""
+    usual = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "shoal")
+    root = Path(os.environ["NUMBA_CACHE_DIR"]) if os.environ.get("NUMBA_CACHE_DIR") else usual
+    if _can_write(root):
+        return root
+    temporary = Path(tempfile.gettempdir(), f"shoal-{os.getuid()}")
+    if not _can_write(temporary) or temporary.lstat().st_uid != os.getuid() or temporary.is_symlink():
+        return root  # code that another user may have put there must not run
+    warnings.warn(
+        f"Compiled code cannot be kept in {root}, which is not writable. It is kept in {temporary} instead, where it "
+        "may be deleted. Set XDG_CACHE_HOME to a folder that you can write.",
+        ShoalWarning,
+        stacklevel=2,
+    )
+    return temporary
+
+
+def _can_write(folder: Path) -> bool:
+    """Make a folder for this user alone, if it is not there."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK | os.X_OK)
 
 
 @contextmanager

@@ -18,8 +18,8 @@ from shoal.arrays import Floats, Indices
 from shoal.engine.control import Control
 from shoal.engine.partition.kernels.anneal import anneal as anneal_kernel
 from shoal.engine.partition.kernels.groups import Groups, renew
-from shoal.engine.partition.refine import FROZEN, descend
-from shoal.engine.partition.space import Space, turns, turns_of
+from shoal.engine.partition.refine import FROZEN, to_local_optimum
+from shoal.engine.partition.space import SearchSpace, turns, turns_of
 from shoal.engine.partition.windows import windows_of
 
 STEP = threading.Lock()  # a chain steps and a checkpoint is taken one at a time
@@ -29,7 +29,7 @@ PIECE = 1_000_000  # proposals between two looks at the clock, at most: about 0.
 PIECES = 40  # of a chain, at least: what a killed search had under way is little of it
 BAND = 0.1  # below this temperature most groups are settled: the rest is worth looking at again and again
 RESTING = 0.1  # how often a record is looked at whose group has long been the same, against one whose group changes
-QUENCH = 30  # proposals a record that take a snapshot to its local optimum
+QUENCH = 30  # proposals per record that take a snapshot to its local optimum
 
 
 @dataclass
@@ -57,14 +57,18 @@ class Chain:
 
 
 def run_chains(
-    space: Space, chains: Sequence[Chain], control: Control, what: str, after_piece: Callable[[], None] = lambda: None
+    space: SearchSpace,
+    chains: Sequence[Chain],
+    control: Control,
+    what: str,
+    after_piece: Callable[[], None] = lambda: None,
 ) -> None:
     """Anneal all chains to their end and to a local optimum, or until the control stops them."""
     control.run([partial(anneal_chain, space, chain, control, what, after_piece) for chain in chains])
 
 
 def anneal_chain(
-    space: Space,
+    space: SearchSpace,
     chain: Chain,
     control: Control,
     what: str,
@@ -96,7 +100,7 @@ def anneal_chain(
         after_piece()
     if go_on:
         g, _ = space.state(chain.labels)
-        descend(space, g, chain.word, control)
+        to_local_optimum(space, g, chain.word, control)
         loss = space.state(g.label)[1]
         with STEP:
             chain.labels, chain.loss, chain.finished = g.label, loss, not control.stopped
@@ -112,7 +116,7 @@ def _stops(chain: Chain) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return stops, stops[np.rint(way * count).astype(np.int64) - 1]
 
 
-def _quenched(space: Space, labels: Indices, word: NDArray[np.uint64]) -> Indices:
+def _quenched(space: SearchSpace, labels: Indices, word: NDArray[np.uint64]) -> Indices:
     """The local optimum below a partition, nearly."""
     g, _ = space.state(labels)
     _propose(space, g, space.turns, word.copy(), QUENCH * space.n, FROZEN, FROZEN)
@@ -120,7 +124,7 @@ def _quenched(space: Space, labels: Indices, word: NDArray[np.uint64]) -> Indice
 
 
 def _propose(
-    space: Space, g: Groups, turns: Indices, word: NDArray[np.uint64], proposals: int, high: float, low: float
+    space: SearchSpace, g: Groups, turns: Indices, word: NDArray[np.uint64], proposals: int, high: float, low: float
 ) -> None:
     """So many proposals for the records in `turns`, window by window."""
     for window in windows_of(space.n):

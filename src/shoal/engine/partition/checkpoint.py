@@ -76,7 +76,7 @@ class Checkpoint:
         try:
             with STEP:
                 self._stage, self._done = stage, sum(c.done for c in chains)
-                told = json.dumps([state._asdict() for state in recombined], default=np.ndarray.tolist)
+                states = json.dumps([state._asdict() for state in recombined], default=np.ndarray.tolist)
                 arrays: dict[str, NDArray[np.generic]] = {
                     "fingerprint": np.array(self._fingerprint),
                     "stage": np.array(stage),
@@ -92,7 +92,7 @@ class Checkpoint:
                     "unsettled": np.array([c.unsettled for c in chains]),
                     "seen_by": np.array([i for i, c in enumerate(chains) for _ in c.seen], dtype=np.int64),
                     "seen": np.array([labels for c in chains for labels in c.seen], dtype=np.int32),
-                    "recombined": np.frombuffer(told.encode(), dtype=np.uint8),
+                    "recombined": np.frombuffer(states.encode(), dtype=np.uint8),
                 }
             arrays["digest"] = np.array(_digest(arrays))
             _write(self.path, arrays)

@@ -45,7 +45,7 @@ class GroupLoss(ABC):
     @property
     @abstractmethod
     def rounding(self) -> float:
-        """What rounding can make of a change at most, per record: a gain below it is none."""
+        """What rounding can make of a change at most, per record: a smaller gain does not count."""
 
     @property
     @abstractmethod

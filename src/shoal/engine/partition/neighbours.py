@@ -6,13 +6,13 @@ beyond: six trees, all pairs within their leaves, then the neighbours of neighbo
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from shoal.arrays import Floats, Indices
+from shoal.engine.control import current
 from shoal.engine.kernels.prefetch import filled
 from shoal.engine.partition.kernels.neighbours import all_pairs, neighbours_of_neighbours, within_leaves
 from shoal.engine.partition.kernels.trees import cut
@@ -28,17 +28,24 @@ def neighbour_lists(x: Floats, count: int, *, seed: int = 0, threads: int = 1) -
     count = min(count, n - 1)
     near = filled((n, count), -1, np.int32)
     far = filled((n, count), np.inf)
-    with ThreadPoolExecutor(threads) as pool:
-        if n <= EXACT_UP_TO:
-            list(pool.map(lambda r: all_pairs(x, near, far, *r), runs(n, 1000)))
-            return near, far
-        words = np.random.default_rng(seed).integers(2**64, size=TREES, dtype=np.uint64)
-        for order, starts in pool.map(lambda word: leaves(x, 4 * count, word), words):
-            grow = partial(within_leaves, x, order, starts, near, far)
-            list(pool.map(lambda r, grow=grow: grow(*r), runs(starts.size - 1, 500)))
-        old = near.copy()
-        reach = min(REACH, count)
-        list(pool.map(lambda r: neighbours_of_neighbours(x, old, near, far, reach, *r), runs(n, 20000)))
+    control = current().part(threads=threads)
+
+    def in_runs(kernel: Any, whole: int, length: int) -> None:
+        """Call the kernel for all runs, on threads; without a result if the work is stopped."""
+
+        def piece(first: int, last: int) -> None:
+            control.check()
+            kernel(first, last)
+
+        control.run([partial(piece, *run) for run in runs(whole, length)])
+
+    if n <= EXACT_UP_TO:
+        in_runs(partial(all_pairs, x, near, far), n, 1000)
+        return near, far
+    words = np.random.default_rng(seed).integers(2**64, size=TREES, dtype=np.uint64)
+    for order, starts in control.run([partial(leaves, x, 4 * count, word) for word in words]):
+        in_runs(partial(within_leaves, x, order, starts, near, far), starts.size - 1, 500)
+    in_runs(partial(neighbours_of_neighbours, x, near.copy(), near, far, min(REACH, count)), n, 20000)
     return near, far
 
 

@@ -1,7 +1,7 @@
 """A k-partition: which records form a group, and what that costs.
 
 SSE is the sum over groups and records of the squared distance to the group's centroid;
-information loss is 100 * SSE / SST (docs/measures.md).
+information loss is 100 * SSE / SST (docs/reference/measures.md).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from shoal.errors import PromiseError, UsageError
 class KPartition:
     """Groups of records. Labels run from 0, numbered by each group's first record.
 
-    `facts` tells how the partition was found (an engine, a chosen gamma, the stages of a search).
+    `facts` says how the partition was found (an engine, a chosen gamma, the stages of a search).
     """
 
     labels: Ints

@@ -1,6 +1,6 @@
 """The best partition of a pool's groups, nearly: an amount of work, not of time.
 
-relax: the duals give each group's reduced cost; where it is told to look around
+relax: the duals give each group's reduced cost; where it is asked to look around
     groups like those in use that cost less than their records' duals, until there are none; then
     cuts that the relaxation violates, and again
 a better partition has only groups whose reduced cost is below the distance of the known one from the relaxation
@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.arrays import Indices, Ints
-from shoal.engine.partition.set_partition import Basis, Master, Pool, reduced_costs
+from shoal.engine.control import current
+from shoal.engine.partition.set_partition import Basis, Pool, SetPartitioning, reduced_costs
 from shoal.engine.partition.subset_row_cuts import incidence, violated
 
 FIRST = 1.1  # the first programme's columns against those without a reduced cost
@@ -70,12 +71,14 @@ def recombine(
     near: the neighbours of each record (-1 for none), to look for groups like those in use too,
     which join the pool. after_step: whether to go on.
     """
-    given, state, go_on = len(pool.groups), begun, True
+    first_added, state, go_on, control = len(pool.groups), begun, True, current()
     pool.add(np.asarray(rows, dtype=np.int32) for rows in begun.groups)
     pool.add_labels(np.asarray(begun.best))
     while go_on and not state.finished:
-        state = relax(pool, state, near) if state.width is None else _programme(pool, state, state.width, limits)
-        state = state._replace(groups=pool.groups[given:])
+        step = relax(pool, state, near) if state.width is None else _programme(pool, state, state.width, limits)
+        if control.stopped:  # the solver may have been cut short: a search that resumes takes this step again
+            break
+        state = step._replace(groups=pool.groups[first_added:])
         go_on = after_step(state)
     return state
 
@@ -128,7 +131,7 @@ def relax(pool: Pool, state: Recombination, near: Indices | None) -> Recombinati
     """The relaxation and its duals. Where it may look around, the pool gets what it lacks, and it the next cuts."""
     best, n = np.asarray(state.best, dtype=np.int64), len(state.best)
     left = WORK * n if state.left is None else state.left
-    master, own = Master(pool, n), pool.columns(best)
+    master, best_columns = SetPartitioning(pool, n), pool.columns(best)
     if state.basis is not None:
         master.start(state.basis, state.cuts)
     while True:
@@ -140,21 +143,21 @@ def relax(pool: Pool, state: Recombination, near: Indices | None) -> Recombinati
         left -= max(100, master.iterations)
         if near is None or left <= 0:
             break
-        used = np.union1d(np.flatnonzero(master.shares > 1e-9), own)
+        used = np.union1d(np.flatnonzero(master.shares > 1e-9), best_columns)
         nothing = -1e-9 * abs(bound) / n
-        found = pool.part(used[:0])
-        found.add(pool.loss.variants([pool.groups[c] for c in used], near, duals[:n], nothing, A_GROUP))
-        cheap = np.flatnonzero(reduced_costs(found, duals, master.cuts) < nothing)
-        if not pool.add(found.groups[c] for c in cheap):
+        variants = pool.part(used[:0])
+        variants.add(pool.loss.variants([pool.groups[c] for c in used], near, duals[:n], nothing, A_GROUP))
+        cheap = np.flatnonzero(reduced_costs(variants, duals, master.cuts) < nothing)
+        if not pool.add(variants.groups[c] for c in cheap):
             break
     look_on = near is not None and left > 0 and state.rounds < ROUNDS_OF_CUTS
     cuts = violated(incidence(pool.groups, n), master.shares) if look_on else []
     if cuts:
         every = [*master.cuts, *cuts]
         return state._replace(cuts=every, basis=master.basis, left=left, rounds=state.rounds + 1)
-    loss = sum(pool.costs[c] for c in own)
+    loss = sum(pool.costs[c] for c in best_columns)
     if near is not None:
-        used = np.union1d(np.flatnonzero(master.shares > 1e-9), own)
+        used = np.union1d(np.flatnonzero(master.shares > 1e-9), best_columns)
         in_use = [pool.groups[c] for c in used]
         pool.add(pool.loss.variants(in_use, near, duals[:n], FITTING * (loss - bound), AT_LAST))
     reduced = reduced_costs(pool, duals, master.cuts)
@@ -167,10 +170,10 @@ def _programme(pool: Pool, state: Recombination, width: float, limits: Limits) -
     best, n = np.asarray(state.best, dtype=np.int64), len(state.best)
     costs, duals = np.array(pool.costs), np.asarray(state.duals)
     reduced = reduced_costs(pool, duals, state.cuts)
-    own = pool.columns(best)
-    hopeful = np.flatnonzero(reduced <= (costs[own].sum() - state.bound) * (1 + 1e-9))
+    best_columns = pool.columns(best)
+    hopeful = np.flatnonzero(reduced <= (costs[best_columns].sum() - state.bound) * (1 + 1e-9))
     hopeful = hopeful[np.argsort(reduced[hopeful], kind="stable")]
-    programme = Master(pool.part(np.union1d(hopeful[: int(width)], own)), n)
+    programme = SetPartitioning(pool.part(np.union1d(hopeful[: int(width)], best_columns)), n)
     programme.cut([cut for cut, dual in zip(state.cuts, duals[n:], strict=True) if dual < 0.0])
     best = programme.best(best, nodes=limits.nodes, looks=limits.looks)[0]
     spent = programme.iterations

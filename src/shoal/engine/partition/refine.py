@@ -14,18 +14,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.engine.control import Control
+from shoal.engine.control import Control, current
 from shoal.engine.partition.kernels.anneal import anneal as anneal_kernel
 from shoal.engine.partition.kernels.groups import Groups, start
 from shoal.engine.partition.kernels.local_search import sweep
 from shoal.engine.partition.loss import GroupLoss
 from shoal.engine.partition.partition import KPartition
-from shoal.engine.partition.space import Space, check_start, random_word, survey, turns_of, without_oversized
+from shoal.engine.partition.space import (
+    SearchSpace,
+    check_start,
+    random_word,
+    search_space,
+    turns_of,
+    without_oversized,
+)
 from shoal.engine.partition.windows import at_once, in_windows
-from shoal.engine.progress import Progress
+from shoal.engine.stage import Stage
 from shoal.errors import check_k
 
-ROUNDS = 30  # proposals a record between two looks at the gain
+ROUNDS = 30  # proposals per record between two looks at the gain
 MOST_PASSES = 200  # a gain within rounding could be made for ever
 FROZEN = 1e-12  # a temperature at which nothing that costs is accepted
 
@@ -35,47 +42,41 @@ def refine(
     partition: KPartition,
     *,
     seed: int = 0,
-    threads: int | None = None,
-    progress: Progress | None = None,
+    control: Control | None = None,
 ) -> KPartition:
     """The local optimum below a partition."""
     started = time.process_time()
     check_start(partition, loss.n).check(check_k(loss.k, loss.n))
     whole = without_oversized(loss, partition)
-    space = survey(loss, seed=seed, threads=threads)
-    control = Control(threads=threads, progress=progress)
+    control = (control or current()).part()
+    space = search_space(loss, seed=seed, threads=control.threads)
     g, _ = space.state(whole.labels)
-    control.run([lambda: descend(space, g, seed, control)])
-    found = KPartition(g.label.astype(np.int64))
-    before, after = loss.of(partition), loss.of(found)
+    control.run([lambda: to_local_optimum(space, g, seed, control)])
+    refined = KPartition(g.label.astype(np.int64))
+    before, after = loss.of(partition), loss.of(refined)
     if after > before:
-        found, after = partition, before
-    stage = {
-        "name": "local search",
-        "loss_before": before,
-        "loss_after": after,
-        "cpu_seconds": time.process_time() - started,
-    }
+        refined, after = partition, before
+    cpu = time.process_time() - started
+    stage = Stage(name="local search", loss_before=before, loss_after=after, cpu_seconds=cpu)
     facts: dict[str, Any] = {**partition.facts, "stages": [*partition.facts.get("stages", []), stage]}
-    if control.stopped:
-        facts["stopped"] = True
-    return KPartition(found.labels, facts)
+    facts |= control.facts
+    return KPartition(refined.labels, facts)
 
 
-def descend(space: Space, g: Groups, seed: int, control: Control) -> None:
+def to_local_optimum(space: SearchSpace, g: Groups, seed: int, control: Control) -> None:
     """Take the state down: random moves of all kinds that do not cost, while they pay; then sweeps."""
     word = np.array([seed], dtype=np.uint64)
     before = np.inf
     for _ in range(MOST_PASSES):
-        loss = stir(space, g, word, ROUNDS, FROZEN, FROZEN, control)
-        if control.stopped or not loss < (1 - 1e-4) * before:  # also where the loss is no number
+        loss = anneal_windows(space, g, word, ROUNDS, FROZEN, FROZEN, control)
+        if control.stopped or not loss < (1 - 1e-4) * before:  # also where the loss is NaN
             break
         before = loss
-    settle(space, g, control, space.n // 1000)
+    sweep_windows(space, g, control, space.n // 1000)
 
 
-def settle(
-    space: Space,
+def sweep_windows(
+    space: SearchSpace,
     g: Groups,
     control: Control,
     few: int,
@@ -97,8 +98,8 @@ def settle(
         after_sweep(turn + 1)
 
 
-def stir(
-    space: Space,
+def anneal_windows(
+    space: SearchSpace,
     g: Groups,
     word: NDArray[np.uint64],
     proposals: float,
@@ -107,7 +108,7 @@ def stir(
     control: Control,
     what: str = "",
 ) -> float:
-    """So many proposals a record on average, window by window; gives the loss, NaN if stopped on the way."""
+    """So many proposals per record on average, window by window; gives the loss, NaN if stopped on the way."""
     words = [word, *(np.array([random_word(word[0], p)], np.uint64) for p in range(1, at_once(space.n)))]
 
     def window(worker: int, state: Groups, first: int, last: int) -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, hstack
 
 from shoal.arrays import Floats, Ints
+from shoal.engine.control import Control, current
 from shoal.engine.partition.loss import GroupLoss
 from shoal.engine.partition.subset_row_cuts import Cut, incidence, limits, touched
 
@@ -94,7 +95,7 @@ def in_groups(labels: NDArray[Any]) -> tuple[Ints, Ints]:
     return order, np.concatenate(([0], np.flatnonzero(np.diff(labels[order])) + 1))
 
 
-class Master:
+class SetPartitioning:
     """The set-partitioning programme over the pool; grows with it."""
 
     def __init__(self, pool: Pool, n: int) -> None:
@@ -159,8 +160,8 @@ class Master:
         """Of the simplex, in the last programme."""
         return int(self._solver.getInfo().simplex_iteration_count)
 
-    def duals(self, seconds: float | None = None) -> tuple[float, Floats] | None:
-        """The relaxation's optimum and its duals, those of the cuts after the records'; None if time ran out."""
+    def duals(self, seconds: float | None = None, control: Control | None = None) -> tuple[float, Floats] | None:
+        """The relaxation's optimum and its duals, those of the cuts after the records'; None if it was not reached."""
         self._grow()
         grown, self._solved = 0 < self._solved < self._held, self._held
         # Dual at first, and after cuts, which leave the duals feasible; primal after new columns, which leave the
@@ -168,13 +169,19 @@ class Master:
         self._solver.setOptionValue("simplex_strategy", 4 if grown else 1)
         if seconds is not None:
             self._solver.setOptionValue("time_limit", self._solver.getRunTime() + max(seconds, 0.1))
-        self._solver.run()
+        self._run(control)
         if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None
         return self._solver.getInfo().objective_function_value, np.array(self._solver.getSolution().row_dual)
 
     def best(
-        self, known: NDArray[Any], *, nodes: int, looks: int | None = None, seconds: float | None = None
+        self,
+        known: NDArray[Any],
+        *,
+        nodes: int,
+        looks: int | None = None,
+        seconds: float | None = None,
+        control: Control | None = None,
     ) -> tuple[Ints, bool]:
         """The best partition of columns, from a known one (its groups are in the pool), and whether it is proved.
 
@@ -197,7 +204,7 @@ class Master:
         guess = highspy.HighsSolution()
         guess.col_value = start.tolist()
         solver.setSolution(guess)
-        solver.run()
+        self._run(control)
         chosen = np.flatnonzero(np.array(solver.getSolution().col_value) > 0.5)
         labels = np.full(self._n, -1, dtype=np.int64)
         for label, column in enumerate(chosen):
@@ -205,6 +212,22 @@ class Master:
         covered = sum(self._pool.groups[c].size for c in chosen) == self._n and labels.min() >= 0
         proved = solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
         return (labels, proved) if covered else (np.asarray(known, dtype=np.int64), False)
+
+    def _run(self, control: Control | None) -> None:
+        """Solve, until the control stops it.
+
+        A callback in every simplex iteration would take a fifth of the time, so it is set up by the thread that stops
+        the work, when it does: HiGHS looks whether there is one in every iteration anyway.
+        """
+
+        def interrupt() -> None:
+            self._solver.cbSimplexInterrupt += lambda event: event.interrupt()
+            self._solver.cbMipInterrupt += lambda event: event.interrupt()
+
+        control = control or current()
+        if not control.stopped:
+            with control.when_stopped(interrupt):
+                self._solver.run()
 
 
 def reduced_costs(pool: Pool, duals: Floats, cuts: Sequence[Cut]) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.arrays import Floats, Indices
-from shoal.engine.kernels.compiling import compile_ahead
+from shoal.engine.kernels.compiling import compile_missing
 from shoal.engine.partition.kernels.anneal import anneal
 from shoal.engine.partition.kernels.groups import Groups, claim, empty_groups, renew, start
 from shoal.engine.partition.kernels.local_search import sweep
@@ -23,11 +23,11 @@ HOTTEST = 1e300
 
 
 @dataclass(frozen=True, eq=False)
-class Space:
+class SearchSpace:
     """The records as a search sees them.
 
     `heat` is each record's own scale of loss, `often` how often it is to be looked at and `turns` its number as often,
-    `least` is no gain at all.
+    `least` does not count.
     """
 
     loss: GroupLoss
@@ -69,10 +69,10 @@ def search_kernels(marker: Any, records: NDArray[Any] | None = None) -> list[tup
 
 def prepare(loss: GroupLoss) -> None:
     """Compile what a search with the loss calls, all at once, if it is not in the cache."""
-    compile_ahead(*search_kernels(loss.marker, loss.records), *loss.kernels())
+    compile_missing(*search_kernels(loss.marker, loss.records), *loss.kernels())
 
 
-def survey(loss: GroupLoss, *, seed: int = 0, threads: int | None = None) -> Space:
+def search_space(loss: GroupLoss, *, seed: int = 0, threads: int | None = None) -> SearchSpace:
     """Find the neighbours and the local scale of the records."""
     near, scale = loss.neighbours(max(12, loss.k + 5), seed=seed, threads=threads or 1)
     mean = float(scale.mean())
@@ -84,11 +84,11 @@ def survey(loss: GroupLoss, *, seed: int = 0, threads: int | None = None) -> Spa
     # What there is to gain grows with the scale. Where all is equal or a cost overflows, there is none.
     most = float(heat.max())
     often = (heat / most) ** TILT if 0.0 < most < np.inf else np.ones(heat.size)
-    return Space(loss, near, heat, often, turns(often), least)
+    return SearchSpace(loss, near, heat, often, turns(often), least)
 
 
 def turns(often: Floats) -> Indices:
-    """Each record's number in order, TURNS times on average, as often as told by comparison, and once at least."""
+    """Each record's number in order, TURNS times on average, as often as the weights say, and at least once."""
     times = np.maximum(1, np.rint(TURNS * often / often.mean()))
     return np.repeat(np.arange(often.size, dtype=np.int32), times.astype(np.int64))
 

@@ -28,20 +28,20 @@ HOPEFUL, STARTS, AROUND = 0.5, 400, 24  # five records: threes with such a sum, 
 
 
 def incidence(groups: Sequence[NDArray[Any]], n: int) -> csr_array:
-    """One row a group, one column a record."""
+    """One row per group, one column per record."""
     ends = np.concatenate(([0], np.cumsum([rows.size for rows in groups], dtype=np.int64)))
     records = np.concatenate(groups) if len(groups) else np.empty(0, dtype=np.int32)
     return csr_array((np.ones(records.size), records, ends), shape=(len(groups), n))
 
 
 def touched(held: csr_array, cuts: Sequence[Cut]) -> csr_array:
-    """One row a group, one column a cut: half the number of the cut's records in the group, rounded down."""
+    """One row per group, one column per cut: half the number of the cut's records in the group, rounded down."""
     records = np.array([record for cut in cuts for record in cut], dtype=np.int64)
     numbers = np.repeat(np.arange(len(cuts)), [len(cut) for cut in cuts])
-    found = csr_array(held @ csr_array((np.ones(records.size), (records, numbers)), shape=(held.shape[1], len(cuts))))
-    found.data = np.floor(found.data / 2)
-    found.eliminate_zeros()
-    return found
+    halves = csr_array(held @ csr_array((np.ones(records.size), (records, numbers)), shape=(held.shape[1], len(cuts))))
+    halves.data = np.floor(halves.data / 2)
+    halves.eliminate_zeros()
+    return halves
 
 
 def limits(cuts: Sequence[Cut]) -> Floats:
@@ -60,12 +60,14 @@ def violated(held: csr_array, share: Floats) -> list[Cut]:
     pairs = (held.T @ (held * share[:, None])).toarray()  # the share of the groups that hold both
     np.fill_diagonal(pairs, 0.0)
     threes = dict(_threes(held, share, pairs))
-    found = {cut: total - 1 for cut, total in threes.items() if total > 1 + VIOLATED}
-    if not found:
-        found = dict(_fives(held.toarray(), share, pairs, sorted(threes, key=lambda cut: (-threes[cut], cut))[:STARTS]))
+    excess = {cut: total - 1 for cut, total in threes.items() if total > 1 + VIOLATED}
+    if not excess:
+        excess = dict(
+            _fives(held.toarray(), share, pairs, sorted(threes, key=lambda cut: (-threes[cut], cut))[:STARTS])
+        )
     used = np.zeros(records.size, dtype=np.int64)
     chosen: list[Cut] = []
-    for cut in sorted(found, key=lambda cut: (-found[cut], cut)):
+    for cut in sorted(excess, key=lambda cut: (-excess[cut], cut)):
         if used[list(cut)].max() < A_RECORD and len(chosen) < A_ROUND:
             chosen.append(tuple(records[list(cut)].tolist()))
             used[list(cut)] += 1

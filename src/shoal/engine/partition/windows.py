@@ -20,7 +20,7 @@ from shoal.engine.control import Control
 from shoal.engine.partition.kernels.groups import Groups, claim
 from shoal.engine.partition.loss import GroupLoss
 from shoal.engine.partition.neighbours import runs
-from shoal.engine.partition.space import Space
+from shoal.engine.partition.space import SearchSpace
 
 WINDOW = 8192  # records
 LEAF = 64  # records of the tree's leaves, which set the order
@@ -36,7 +36,7 @@ def windows_of(n: int) -> list[tuple[int, int]]:
     return runs(n, WINDOW)
 
 
-def in_order(loss: GroupLoss, word: int) -> tuple[Indices, Indices]:
+def memory_order(loss: GroupLoss, word: int) -> tuple[Indices, Indices]:
     """An order in which near records are near in memory, so that a window touches little: that of a random tree's
     leaves, and where each starts, with the end. A file of one window stays as it is."""
     n = loss.n
@@ -45,10 +45,10 @@ def in_order(loss: GroupLoss, word: int) -> tuple[Indices, Indices]:
     return loss.leaves(LEAF, word)
 
 
-def of_file(labels: NDArray[Any], order: Indices) -> NDArray[np.int64]:
+def to_file_order(labels: NDArray[Any], order: Indices) -> NDArray[np.int64]:
     """The labels of records in an order as those of the file.
 
-    >>> of_file(np.array([5, 6, 7]), np.array([2, 0, 1])).tolist()
+    >>> to_file_order(np.array([5, 6, 7]), np.array([2, 0, 1])).tolist()
     [6, 7, 5]
     """
     result = np.empty(order.size, dtype=np.int64)
@@ -65,7 +65,7 @@ def at_once(n: int) -> int:
     return int(min(AT_ONCE, 1 << max(0, (len(windows_of(n)) // APART).bit_length() - 1)))
 
 
-def in_windows(space: Space, g: Groups, control: Control, word: int, work: Work) -> None:
+def in_windows(space: SearchSpace, g: Groups, control: Control, word: int, work: Work) -> None:
     """Do work(worker, state, first, last) for every window first .. last - 1, until stopped.
 
     A worker has one stretch of the file, window after window. Where stretches begin, and with which of its windows a
@@ -94,17 +94,17 @@ def in_windows(space: Space, g: Groups, control: Control, word: int, work: Work)
         _gather(g, states)
 
 
-def _shared(space: Space, g: Groups, home: NDArray[np.int8], batch: list[tuple[int, int]]) -> list[Groups]:
+def _shared(space: SearchSpace, g: Groups, home: NDArray[np.int8], batch: list[tuple[int, int]]) -> list[Groups]:
     """The state as each window's worker may change it: its groups, and its part of the unused numbers."""
     owner = home.copy()
     room = min(UNUSED, int(g.vacant[-1]) // len(batch))
     states = []
     for p in range(len(batch)):
         g.vacant[-1] -= room
-        own = g.vacant[g.vacant[-1] : g.vacant[-1] + room]
+        vacant_here = g.vacant[g.vacant[-1] : g.vacant[-1] + room]
         vacant = np.empty_like(g.vacant)
-        vacant[: own.size], vacant[-1] = own, own.size
-        owner[own] = p
+        vacant[: vacant_here.size], vacant[-1] = vacant_here, vacant_here.size
+        owner[vacant_here] = p
         states.append(g._replace(owner=owner, mine=p, vacant=vacant))
     reach = 2 * space.near.shape[1]
     while reach > 0:  # a nearer one takes what a farther one took before

@@ -33,16 +33,18 @@ def undone(context: CheckContext) -> Finding:
         todo = _ways_out(*next(iter(context.copies.items()))) if copies else UNALIGNED_TODO
         return context.make_finding("undone", True, text, todo=todo, promised=context.policy.explicit or bool(copies))
     protected = [
-        name for name in context.asked.quasi if name in context.after.columns and name in context.before.columns
+        name for name in context.guarantees.quasi if name in context.after.columns and name in context.before.columns
     ]
-    unchanged = [name for name in context.untouched if name not in context.asked.within and name not in context.copies]
+    unchanged = [
+        name for name in context.untouched if name not in context.guarantees.within and name not in context.copies
+    ]
     before, after = context.before, context.after
     if context.units is not None:  # one row per person: what is constant for a person gives nothing away
         rows = np.unique(context.units, return_index=True)[1]
         before, after = before[rows], after[rows]
     found, records = given_away(
         before, after, protected, unchanged,
-        accepted=context.asked.roles.accept_derived, ordered=context.asked.roles.order,
+        accepted=context.guarantees.roles.accept_derived, ordered=context.guarantees.roles.order,
     )  # fmt: skip
     leaks = [
         f"the released {'column' if len(leak.by) == 1 else 'columns'} {', '.join(map(repr, leak.by))} "
@@ -67,7 +69,7 @@ def row_order(context: CheckContext) -> Finding:
     """Whether the kept order of the rows follows a protected column, an identifier or the unit."""
     if context.order != "kept" or not context.aligned:
         return context.make_finding("order", False, "the rows are not in the order of the original", 0, 0)
-    names = dict.fromkeys((*context.asked.quasi, *context.asked.swapped, *context.asked.roles.removed))
+    names = dict.fromkeys((*context.guarantees.quasi, *context.guarantees.swapped, *context.guarantees.roles.removed))
     found = {name: _follows_order(context, name) for name in names if name in context.before.columns}
     caught = {name: figure for name, figure in found.items() if figure}
     if not caught:
@@ -78,7 +80,7 @@ def row_order(context: CheckContext) -> Finding:
     text = f"the order of the rows follows {worst!r} (correlation {caught[worst]:.2f})"
     if context.keep_order:
         return context.make_finding("order", False, f"{text}, kept on the publisher's word", round(caught[worst], 4))
-    removed = worst in context.asked.roles.removed
+    removed = worst in context.guarantees.roles.removed
     why = "neighbouring rows belong together" if removed else "a position in the file discloses the value"
     return context.make_finding(
         "order", True, f"{text}: {why}", round(caught[worst], 4),
@@ -93,7 +95,7 @@ def _follows_order(context: CheckContext, name: str) -> float:
     neighbours agree than two records drawn at random.
     """
     column = context.before[name]
-    is_label = not is_number(column) or name in context.asked.roles.nominal or name == context.asked.unit
+    is_label = not is_number(column) or name in context.guarantees.roles.nominal or name == context.guarantees.unit
     values: Floats = codes(column).astype(np.float64) if is_label else numbers(column)
     present = np.flatnonzero(~np.isnan(values))
     n = present.size

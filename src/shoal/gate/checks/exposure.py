@@ -32,20 +32,29 @@ def missing(context: CheckContext) -> Finding:
     )
 
 
-def suppressed(context: CheckContext) -> Finding:
-    """Suppressed rows: too few to hide each other, or so many that little is released."""
+def few_suppressed(context: CheckContext) -> tuple[Finding, ...]:
+    """Suppressed rows that are too few to hide each other; nothing where they are enough."""
     rows = ~context.kept
     count = int(rows.sum())
     hidden = count if context.units is None else int(np.unique(context.units[rows]).size)
+    if not 0 < hidden < context.wanted_k:
+        return ()
+    who = "" if context.units is None else f" of {counted(hidden, 'person')} or households"
+    finding = context.make_finding(
+        "suppressed", True, f"{count:,} rows are suppressed in every protected column{who}: fewer than "
+        f"{context.wanted_k}, a small class of their own", count, context.wanted_k,
+        "drop the suppressed rows, or suppress more of them", promised=hidden < context.required_k,
+    )  # fmt: skip
+    return (finding,)
+
+
+def suppressed(context: CheckContext) -> Finding:
+    """Suppressed rows: too few to hide each other, or so many that little is released."""
+    for finding in few_suppressed(context):
+        return finding
+    count = int((~context.kept).sum())
     share = count / max(context.rows, 1)
     text = f"{count:,} rows are suppressed in every protected column"
-    if 0 < hidden < context.wanted_k:
-        who = "" if context.units is None else f" of {counted(hidden, 'person')} or households"
-        return context.make_finding(
-            "suppressed", True, f"{text}{who}: fewer than {context.wanted_k}, a small class of their own", count,
-            context.wanted_k, "drop the suppressed rows, or suppress more of them",
-            promised=hidden < context.required_k,
-        )  # fmt: skip
     if share > MANY:
         text = f"{count:,} of {context.rows:,} rows ({percent(share)}) are suppressed in every protected column"
         what = "nearly nothing is released" if share > NEARLY_ALL else "the rest may no longer stand for the file"
@@ -62,26 +71,20 @@ def maximum_risk(context: CheckContext) -> Finding:
     """The maximum re-identification risk over the known columns."""
     smallest = context.figures.known.k
     risk = 1.0 / smallest if smallest else 0.0
-    limit = context.policy.thresholds.maximum_risk
-    finding = f"an intruder who knows all known columns of a record finds it with a chance of at most {risk:.4g}"
-    return context.make_finding(
-        "maximum-risk", limit is not None and risk > limit, finding, round(risk, 6), limit, CAUTION
-    )
+    text = f"an intruder who knows all known columns of a record finds it with a chance of at most {risk:.4g}"
+    return _risk_finding(context, "maximum-risk", risk, context.policy.thresholds.maximum_risk, text)
 
 
 def average_risk(context: CheckContext) -> Finding:
     """The average re-identification risk over the known columns: one over the persons in a class."""
-    risk = _average(context)
-    limit = context.policy.thresholds.average_risk
-    finding = f"over all records that chance is {risk:.4g} on average"
-    return context.make_finding(
-        "average-risk", limit is not None and risk > limit, finding, round(risk, 6), limit, CAUTION
-    )
+    records, counts = int(context.known.sizes.sum()), context.unit_counts(context.known)
+    risk = float((context.known.sizes / counts).sum() / records) if records else 0.0
+    text = f"over all records that chance is {risk:.4g} on average"
+    return _risk_finding(context, "average-risk", risk, context.policy.thresholds.average_risk, text)
 
 
-def _average(context: CheckContext) -> float:
-    records = int(context.known.sizes.sum())
-    return float((context.known.sizes / context.unit_counts(context.known)).sum() / records) if records else 0.0
+def _risk_finding(context: CheckContext, check: str, risk: float, limit: float | None, text: str) -> Finding:
+    return context.make_finding(check, limit is not None and risk > limit, text, round(risk, 6), limit, CAUTION)
 
 
 def row_risk(context: CheckContext) -> Finding:

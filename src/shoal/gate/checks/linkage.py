@@ -28,7 +28,7 @@ def linkages(context: CheckContext) -> tuple[Finding, ...]:
             context.policy.thresholds.released_linkage,
         ),
     ]  # fmt: skip
-    if context.asked.column_groups and context.class_sets:
+    if context.guarantees.column_groups and context.class_sets:
         found.append(
             _finding(context, checks[2], _by_groups(context), "knows the column groups and their centroids", limit)
         )

@@ -59,8 +59,8 @@ def _aggregate_fits(context: CheckContext, found: Classes, before: Floats, after
     slack = _slack(found, before, after)
     with np.errstate(all="ignore"):
         fits = [np.abs(found.reduced(np.add, before) / found.sizes - released) <= slack]
-        if context.asked.weight is not None and not fits[0].all():
-            weight = numbers(context.before[context.asked.weight])
+        if context.guarantees.weight is not None and not fits[0].all():
+            weight = numbers(context.before[context.guarantees.weight])
             mean = found.reduced(np.add, before * weight) / found.reduced(np.add, weight)
             fits.append(np.abs(mean - released) <= slack)
     if not fits[-1].all():

@@ -24,7 +24,7 @@ MOST_NAMED = 8  # columns that a message lists
 def known_k(context: CheckContext) -> Finding:
     """k over the protected columns and those without a role: the figure that decides."""
     figure, required = context.figures.known, context.required_k
-    if not context.asked.promises_k and context.accept_k is None:
+    if not context.guarantees.hides_records and context.accept_k is None:
         return _unpromised(context, figure)
     broken = figure.k < required
     threshold = stricter(required, context.policy.thresholds.k)
@@ -53,7 +53,7 @@ def known_k(context: CheckContext) -> Finding:
 
 def _in_no_set(context: CheckContext) -> list[str]:
     """The protected columns for which k is promised in no column group: they are known all the same."""
-    groups = context.asked.column_groups
+    groups = context.guarantees.column_groups
     named = {name for group in groups for name in group}
     return [name for name in context.quasi if name not in named] if groups else []
 
@@ -79,7 +79,7 @@ def _with_unassigned(context: CheckContext, needed: int) -> str:
     listed = ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if names[MOST_NAMED:] else "")
     one = len(names) == 1
     it = "it" if one else "them"
-    how = "without protection" if set(names) & set(context.asked.swapped) else "unchanged"
+    how = "without protection" if set(names) & set(context.guarantees.swapped) else "unchanged"
     without = "" if figures.protected.linked is None else f" ({percent(figures.protected.linked)} without {it})"
     text = (
         f"{len(names)} {'column has' if one else 'columns have'} no role and would be released {how}: {listed}. "
@@ -104,7 +104,7 @@ def released(context: CheckContext) -> Finding:
 
 def every_role(context: CheckContext) -> Finding:
     """Where l or t is demanded, or the policy says so, a column without a role could be confidential: it blocks."""
-    demanded = context.asked.diversity is not None or context.asked.t is not None or "l" in context.policy.blocks
+    demanded = context.guarantees.demands_diversity or "l" in context.policy.blocks
     names = unnamed(context)
     if not names:
         return context.make_finding("roles", False, "every released column has a role", 0, 0)
@@ -117,7 +117,7 @@ def every_role(context: CheckContext) -> Finding:
 
 def unnamed(context: CheckContext) -> list[str]:
     """The released columns that nobody gave a role, the protected ones among them."""
-    assigned = {*context.asked.roles.assigned, *context.asked.within}
+    assigned = {*context.guarantees.roles.assigned, *context.guarantees.within}
     return [name for name in context.after.columns if name not in assigned]
 
 
@@ -152,7 +152,7 @@ def _original(context: CheckContext, name: str) -> pl.Series:
 
 def looks_like_unit(context: CheckContext) -> Finding:
     """Rows of one person or household must be named as such, or denied."""
-    roles = context.asked.roles
+    roles = context.guarantees.roles
     if roles.unit is not None:
         units = f"{context.units.max() + 1:,} units in the column {roles.unit!r}" if context.units is not None else ""
         if isinstance(roles.unit, str) and context.units is None:
@@ -175,7 +175,7 @@ def looks_like_unit(context: CheckContext) -> Finding:
 
 def as_is(context: CheckContext) -> Finding:
     """Columns that are released unchanged because the publisher says that no intruder knows them."""
-    roles = context.asked.roles
+    roles = context.guarantees.roles
     names = context.columns.as_is
     if not names:
         return context.make_finding("as-is", False, "no column is released as it is on the publisher's word", 0)

@@ -11,6 +11,7 @@ import numpy as np
 
 from shoal.arrays import Floats, Ints
 from shoal.engine.kernels.compiling import inner, kernel
+from shoal.engine.kernels.copying import copy_first
 
 LEAF = 16
 
@@ -51,7 +52,7 @@ def grow_boxes(points: Floats) -> tuple[Ints, Ints, Floats, Floats]:
             for a in range(start, stop):
                 keys[a - start] = points[order[a], widest]
             ranked = np.argsort(keys)
-            order[start:stop] = order[start:stop][ranked]
+            copy_first(stop - start, order[start:stop][ranked], order[start:stop])
             middle = (start + stop) // 2
             nodes[at, 2] = made
             nodes[made, 0], nodes[made, 1] = start, middle

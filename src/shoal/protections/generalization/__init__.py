@@ -1,1 +1,209 @@
-"""Generalization: values replaced by categories of a domain, the same for the whole file."""
+"""Generalization: values are replaced by categories until every class has at least k records.
+
+These are the declarations of `shoal.generalize` and `shoal.apply_mapping` (see `shoal.protections.protection`); the
+work is done in `protect`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from shoal.engine.progress import Progress, silent
+from shoal.gate.promises import KAnonymity, LDiversity, TCloseness
+from shoal.protections.parameters import Columns, Effort, Seed
+from shoal.protections.protection import Method, Option, Protection, names
+from shoal.spelling import (
+    ByColumn,
+    Either,
+    FilePath,
+    KindAndNumbers,
+    Names,
+    Number,
+    NumberPerColumn,
+    Numbers,
+    Repeated,
+    Word,
+)
+
+if TYPE_CHECKING:
+    from shoal.engine.control import Control
+    from shoal.protections.generalization.release import GeneralizedRelease
+
+METHODS = (
+    Method("search", "Annealing over the categories of all columns, for the best balance of loss and bias"),
+    Method("nsga2", "The published genetic algorithm for several objectives (NSGA-II)"),
+    Method("exact", "The best categories of a small table, proved by branch and bound"),
+)
+ORDERS = ("auto", "alphabetical", "frequency", "taxonomy")
+LIMITS = (
+    (
+        "Categories still narrow a value down.",
+        "A class of k records hides who is who, not that the value of each lies in its category.",
+    ),
+)
+
+GENERALIZE = Protection(
+    name="generalize",
+    title="Generalization",
+    example="shoal generalize survey.csv -k 5 --roles roles.toml -o release.csv",
+    summary="Replace values by groups of values, so that every class has at least k records.",
+    about="The groups of values are intervals of numbers, nodes of a taxonomy or names that are joined.",
+    promise="Every record shares its quasi-identifiers with at least k - 1 others, unless it is suppressed.",
+    limits=LIMITS,
+    promises=(KAnonymity, LDiversity, TCloseness),
+    methods=METHODS,
+    files=(("mapping", "save_mapping", "Write the mapping of values to categories here (JSON)."),),
+    place=3,
+)
+APPLY = Protection(
+    name="apply",
+    title="Generalization by a given mapping",
+    summary="Replace values by the groups of values of an earlier release.",
+    about="Apply a mapping that --mapping wrote, instead of searching for categories.",
+    promise="Every value becomes its category in the mapping. The size of the classes is measured, not promised.",
+    limits=LIMITS,
+    promises=(KAnonymity,),
+    part_of="generalize",
+    place=4,
+)
+DECLARED = (GENERALIZE, APPLY)
+
+
+def _trees(taxonomy: Mapping[str, Any]) -> dict[str, Any]:
+    """The taxonomies as nested tables, those in files read: a recipe holds them itself."""
+    from shoal.table.taxonomy import nested
+
+    return {column: nested(tree, column) for column, tree in taxonomy.items()}
+
+
+def _mapping_table(mapping: Any) -> dict[str, Any]:
+    """The mapping itself, read if it is in a file: a recipe holds it."""
+    from shoal.protections.generalization.mapping import read_mapping
+
+    return read_mapping(mapping).as_dict()
+
+
+@GENERALIZE.declares
+def generalize(
+    data: Any,
+    k: Annotated[int, Option("Smallest number of records in a class.", 2, flag="-k")],
+    *,
+    quasi: Columns = (),
+    sets: Annotated[
+        Sequence[Sequence[str]] | None,
+        Option(
+            "Columns that are k-anonymous together; given once per set.",
+            flag="--set",
+            spelling=Repeated(Names()),
+            default_text="all quasi-identifiers",
+        ),
+    ] = None,
+    granularity: Annotated[
+        Mapping[str, float | Sequence[float]] | None,
+        Option(
+            "Step of a number, or step, low and high: age=5, age=5:0:100.",
+            spelling=ByColumn(Either((Number(), Numbers(":", 3)), hint="STEP[:LOW:HIGH]")),
+        ),
+    ] = None,
+    cuts: Annotated[
+        Mapping[str, Sequence[float]] | None,
+        Option("Cut points of a number: age=18,30,65.", spelling=ByColumn(Numbers())),
+    ] = None,
+    order: Annotated[
+        str | Mapping[str, Any] | None,
+        Option(
+            f"Order of names: {', '.join(ORDERS)}, for all columns or for one; or the names of one: size=s,m,l.",
+            spelling=Either(
+                (ByColumn(Either((Word(ORDERS), Names()))), Word(ORDERS)), hint="NAME|COLUMN=NAME|COLUMN=a,b,…"
+            ),
+        ),
+    ] = None,
+    taxonomy: Annotated[
+        Mapping[str, Any] | None,
+        Option(
+            "Taxonomy file of a column (.csv, .json or .toml): country=regions.csv.",
+            spelling=ByColumn(FilePath()),
+            recorded=_trees,
+        ),
+    ] = None,
+    prefer: Annotated[
+        tuple[float, float], Option("Preferred loss and bias.", spelling=Numbers(count=2, hint="LOSS,BIAS"))
+    ] = (0.2, 1.0),
+    weights: Annotated[
+        Mapping[str, float] | None,
+        Option("Weight of columns in the loss: age=2,sex=1.", spelling=NumberPerColumn()),
+    ] = None,
+    suppress: Annotated[float, Option("Share of records that may be suppressed, below 1.", 0, 1)] = 0.0,
+    l: Annotated[  # noqa: E741
+        Any,
+        Option(
+            "Smallest l-diversity of the confidential columns: 3, entropy:3 or recursive:C:L.",
+            flag="-l",
+            spelling=KindAndNumbers(hint="L"),
+        ),
+    ] = None,
+    t: Annotated[float | None, Option("Largest t-closeness of the confidential columns.", 0, 1, flag="-t")] = None,
+    distance: Annotated[Literal["equal", "ordered"], Option("Distance of values in t-closeness.", needs="t")] = "equal",
+    method: Annotated[str, Option("Method that finds the categories.", choices=names(METHODS))] = "search",
+    effort: Annotated[Effort, Option("Search budget: more work, less loss.", of=("search",))] = "standard",
+    population: Annotated[int, Option("Size of the population.", 2, of=("nsga2",))] = 100,
+    evaluations: Annotated[int, Option("Number of evaluations.", 2, of=("nsga2",))] = 50_000,
+    pick: Annotated[
+        int | None, Option("Number of the solution of the Pareto front to take.", default_text="the best")
+    ] = None,
+    missing: Annotated[Literal["category", "drop", "error"], Option("Handling of missing values.")] = "category",
+    seed: Seed = 0,
+    progress: Progress = silent,
+    control: "Control | None" = None,
+) -> "GeneralizedRelease":
+    """Replace the values of the quasi-identifiers by groups of values, so that every class has at least k records.
+
+    A column that is in no list of sets is not generalized, and still counts as known to an intruder. A number without a
+    granularity and cut points is taken as it is. order may be auto (any values may join), alphabetical, frequency,
+    taxonomy or a list of values, for all columns or by column. taxonomy is, by column, a file or nested dictionaries.
+    suppress is the share of records that may be suppressed: none are, or at least k. l may be a number,
+    ("entropy", l) or ("recursive", c, l).
+
+    >>> import polars as pl
+    >>> frame = pl.DataFrame({"age": [23, 25, 31, 60, 62, 65], "town": ["a", "a", "b", "c", "c", "c"]})
+    >>> generalize(frame, k=3, quasi=["age", "town"]).table["age"].to_list()
+    ['[23-31]', '[23-31]', '[23-31]', '[60-65]', '[60-65]', '[60-65]']
+    """
+    from shoal.protections.generalization.protect import Confidentiality, Domains, Searching, protect
+
+    return protect(
+        data,
+        k,
+        quasi,
+        Domains(granularity, cuts, order, taxonomy),
+        Confidentiality(l, t, distance),
+        Searching(method, effort, population, evaluations, seed),
+        sets=sets,
+        prefer=prefer,
+        weights=weights,
+        suppress=suppress,
+        pick=pick,
+        missing=missing,
+    )
+
+
+@APPLY.declares
+def apply_mapping(
+    data: Any,
+    mapping: Annotated[
+        Any,
+        Option(
+            "Mapping that generalize --mapping wrote, or what it holds.", spelling=FilePath(), recorded=_mapping_table
+        ),
+    ],
+    *,
+    seed: Seed = 0,
+    progress: Progress = silent,
+    control: "Control | None" = None,
+) -> "GeneralizedRelease":
+    """Generalize new data by the mapping of an earlier release; its k is measured, not promised.
+
+    The seed is that of the rows' order, if it is shuffled.
+    """
+    from shoal.protections.generalization.protect import apply
+
+    return apply(data, mapping)

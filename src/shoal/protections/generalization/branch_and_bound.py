@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.arrays import Ints
-from shoal.engine.progress import Progress, silent
-from shoal.engine.stopping import stoppable
+from shoal.engine.control import Control, current
 from shoal.errors import UsageError
 from shoal.protections.generalization.bits import Bits, labels_of_bits
 from shoal.protections.generalization.evaluate import Problem, without_empty
@@ -25,26 +24,23 @@ from shoal.protections.generalization.front import Front, front_of, points_of
 from shoal.protections.generalization.search import search
 
 
-def exact(problem: Problem, *, seed: int = 0, limit: int = 300_000, progress: Progress = silent) -> Front:
+def exact(problem: Problem, *, seed: int = 0, limit: int = 300_000, control: Control | None = None) -> Front:
     """The best of all generalizations, proved where the tree ends within `limit` evaluations."""
+    control = control or current()
     if problem.allowed > 0:
         raise UsageError("exact keeps all rows: leave out suppress, or take method search")
     if any(problem.free):
         raise UsageError(
             "exact cuts domains in a given order: take order alphabetical, frequency or taxonomy, or method search"
         )
-    first = search(problem, seed=seed, effort="quick", progress=progress)
+    first = search(problem, seed=seed, effort="quick", control=control)
     small, whole = without_empty(problem)
-    tree = _Tree(small, first.best.achievement, limit, progress)
-    proved = False
-    with stoppable() as stop:
-        if "stopped" in first.facts:
-            raise KeyboardInterrupt
-        proved = tree.explore()
-    found = list(first.points)
+    tree = _Tree(small, first.best.achievement, limit, control)
+    proved = not control.stopped and tree.explore()
+    points = list(first.points)
     if tree.best is not None:
-        found += points_of(problem, whole(labels_of_bits(tree.best, small.sizes))[None])
-    return front_of(found, first.evaluations + tree.evaluations, optimal=proved, **stop.facts)
+        points += points_of(problem, whole(labels_of_bits(tree.best, small.sizes))[None])
+    return front_of(points, first.evaluations + tree.evaluations, optimal=proved, **control.facts)
 
 
 @dataclass
@@ -54,7 +50,7 @@ class _Tree:
     problem: Problem
     achievement: float
     limit: int
-    progress: Progress
+    control: Control
     best: Bits | None = None
     evaluations: int = 0
 
@@ -77,7 +73,9 @@ class _Tree:
             with_it = cuts.copy()
             with_it[branch] = 1
             stack.append((with_it, rest))
-            self.progress(min(self.evaluations, self.limit), self.limit, self.achievement, "branch and bound")
+            done = min(self.evaluations, self.limit)
+            if not self.control.show(done, self.limit, self.achievement, "branch and bound"):
+                return False
         return True
 
     def _possible(self, cuts: Bits, open_cuts: Ints) -> Ints:
@@ -121,8 +119,8 @@ def loss_of(problem: Problem, labels: Ints) -> float:
     """NWP of ordered groups if no row were suppressed: widths of groups, weighted by their rows."""
     total = 0.0
     for j, size in enumerate(problem.sizes):
-        own = labels[j, :size]
-        first = np.flatnonzero(np.concatenate([[True], own[1:] != own[:-1]]))
+        attribute = labels[j, :size]
+        first = np.flatnonzero(np.concatenate([[True], attribute[1:] != attribute[:-1]]))
         last = np.append(first[1:], size) - 1
         width = problem.positions[j, last] - problem.positions[j, first]
         total += float(np.add.reduceat(problem.rows[j, :size], first) @ width)

@@ -91,8 +91,8 @@ class Problem:
         """The costs of groupings: an attribute-by-value array of labels (compact, from 0), or a stack of them."""
         stack = np.ascontiguousarray(labels[None] if labels.ndim == 2 else labels)
         arguments: list[Any] = [*self._arrays, stack]
-        found = evaluate_labels(*arguments)
-        nwp, largest, smallest, suppressed, least = found.T
+        figures = evaluate_labels(*arguments)
+        nwp, largest, smallest, suppressed, least = figures.T
         necd = np.maximum(largest - smallest, 0) / max(self.n - 1, 1)
         preference = self.preference
         return Costs(
@@ -198,12 +198,12 @@ def without_empty(problem: Problem) -> tuple[Problem, Callable[[Ints], Ints]]:
         result = np.zeros((len(sizes), max(problem.sizes)), dtype=np.int64)
         for j, place in enumerate(held):
             size = problem.sizes[j]
-            own = size + np.arange(size)
-            own[place] = labels[j, : place.size]
+            attribute = size + np.arange(size)
+            attribute[place] = labels[j, : place.size]
             for left, right in pairwise(place):
-                if own[left] == own[right] and not problem.free[j]:
-                    own[left:right] = own[left]
-            result[j, :size] = own
+                if attribute[left] == attribute[right] and not problem.free[j]:
+                    attribute[left:right] = attribute[left]
+            result[j, :size] = attribute
         return result
 
     return replace(problem, codes=codes, sizes=sizes, positions=positions, rows=rows), whole
@@ -213,12 +213,12 @@ def value_losses(problem: Problem, labels: Ints) -> Floats:
     """What a row loses by each of its values, attribute by value: the width of the value's group."""
     losses = np.zeros_like(problem.positions)
     for j, size in enumerate(problem.sizes):
-        own, place = labels[j, :size], problem.positions[j, :size]
+        attribute, place = labels[j, :size], problem.positions[j, :size]
         if problem.free[j]:
             step = place[1] - place[0] if size > 1 else 0.0
-            losses[j, :size] = (np.bincount(own)[own] - 1) * step
+            losses[j, :size] = (np.bincount(attribute)[attribute] - 1) * step
         else:
-            first = np.flatnonzero(np.concatenate([[True], own[1:] != own[:-1]]))
+            first = np.flatnonzero(np.concatenate([[True], attribute[1:] != attribute[:-1]]))
             last = np.append(first[1:], size) - 1
             losses[j, :size] = np.repeat(place[last] - place[first], last - first + 1)
     return losses

@@ -72,14 +72,14 @@ class Front:
 
 def points_of(problem: Problem, stack: Ints, k: int | None = None) -> list[Point]:
     """Those of many groupings that keep every promise, with their figures."""
-    own = problem if k is None else replace(problem, k=k)
+    limited = problem if k is None else replace(problem, k=k)
     stack = np.array([canonical(labels, problem.sizes) for labels in stack])
-    costs = own.evaluate(stack)
-    allowed = (costs.suppressed <= own.allowed) & (costs.effective_k >= own.k)
+    costs = limited.evaluate(stack)
+    allowed = (costs.suppressed <= limited.allowed) & (costs.effective_k >= limited.k)
     return [
         Point(
             stack[i],
-            own.k,
+            limited.k,
             float(costs.nwp[i]),
             float(costs.necd[i]),
             int(costs.effective_k[i]),
@@ -98,10 +98,10 @@ def front_of(points: Iterable[Point], evaluations: int, **facts: Any) -> Front:
         key = (round(point.achievement, 12), point.effective_k)
         if key not in distinct or point.deviation < distinct[key].deviation:
             distinct[key] = point
-    found = list(distinct.values())
-    if not found:
+    candidates = list(distinct.values())
+    if not candidates:
         raise ValueError("a front needs at least one allowed point")
-    order = ranked(np.array([[p.achievement, -p.effective_k] for p in found], dtype=np.float64))
-    kept = sorted((p for p, rank in zip(found, order.rank, strict=True) if rank == 0), key=lambda p: p.effective_k)
+    order = ranked(np.array([[p.achievement, -p.effective_k] for p in candidates], dtype=np.float64))
+    kept = sorted((p for p, rank in zip(candidates, order.rank, strict=True) if rank == 0), key=lambda p: p.effective_k)
     answer = min(range(len(kept)), key=lambda i: (kept[i].achievement, kept[i].deviation))
     return Front(tuple(kept), answer, evaluations, facts)

@@ -58,18 +58,18 @@ class ColumnMapping:
 
     def _label(self, value: Any, by_name: dict[str, str]) -> str:
         if value is None:
-            found = next((group.label for group in self.groups if group.missing), None)
-            if found is None:
+            label = next((group.label for group in self.groups if group.missing), None)
+            if label is None:
                 raise InputError(f"the column {self.name!r} has missing values, and the mapping has no label for them")
-            return found
+            return label
         if self.numeric:
-            found = next((group.label for group in self.groups if group.holds(float(value))), None)
-            if found is None:
+            label = next((group.label for group in self.groups if group.holds(float(value))), None)
+            if label is None:
                 raise InputError(
                     f"the column {self.name!r} has the value {value:g}, which lies in none of the mapping's intervals: "
                     f"{', '.join(group.label for group in self.groups[:8])}"
                 )
-            return found
+            return label
         if str(value) not in by_name:
             raise InputError(
                 f"the column {self.name!r} has the value {str(value)!r}, which the mapping does not know: "
@@ -106,44 +106,46 @@ def mapping_of(domains: Sequence[Domain], labels: NDArray[np.int64], k: int) -> 
     return Mapping(k, tuple(_column(domain, labels[j]) for j, domain in enumerate(domains)))
 
 
-def read_mapping(given: str | os.PathLike[str] | Dict[str, Any]) -> Mapping:
+def read_mapping(source: str | os.PathLike[str] | Dict[str, Any]) -> Mapping:
     """A mapping from its JSON file, or from what such a file holds."""
-    if isinstance(given, Dict):
-        return _mapping(given, "the mapping")
-    path = Path(given)
+    if isinstance(source, Dict):
+        return _mapping(source, "the mapping")
+    path = Path(source)
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"the mapping {str(path)!r} cannot be read: {error.strerror}") from error
     except RecursionError:
         raise InputError(f"the mapping {str(path)!r} is damaged: it is nested too deeply") from None
     except ValueError as error:
         raise InputError(f"the mapping {str(path)!r} is not valid JSON: {error}") from error
-    return _mapping(found, f"the mapping {str(path)!r}")
+    return _mapping(content, f"the mapping {str(path)!r}")
 
 
-def _mapping(found: Any, name: str) -> Mapping:
-    if not isinstance(found, Dict) or found.get("format") != FORMAT:
+def _mapping(content: Any, name: str) -> Mapping:
+    if not isinstance(content, Dict) or content.get("format") != FORMAT:
         raise InputError(f"{name} was not written by shoal generalize --mapping: its 'format' must be {FORMAT!r}")
     try:
-        columns = tuple(_read_column(column) for column in found["columns"])
+        columns = tuple(_read_column(column) for column in content["columns"])
         names = [column.name for column in columns]
         _require(bool(names), "it has no columns")
         _require(len(set(names)) == len(names), "a column is in it twice")
-        _require(_is_whole(found["k"]) and found["k"] >= 1, f"its k is {found['k']!r}, not a whole number from 1 on")
-        return Mapping(found["k"], columns)
+        _require(
+            _is_whole(content["k"]) and content["k"] >= 1, f"its k is {content['k']!r}, not a whole number from 1 on"
+        )
+        return Mapping(content["k"], columns)
     except KeyError as error:
         raise InputError(f"{name} is damaged: {error} is missing") from None
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} is damaged: {error}") from None
 
 
-def _read_column(given: Any) -> ColumnMapping:
-    _require(isinstance(given, Dict), f"{given!r} does not describe a column")
-    name, numeric = given["name"], given["numeric"]
+def _read_column(entry: Any) -> ColumnMapping:
+    _require(isinstance(entry, Dict), f"{entry!r} does not describe a column")
+    name, numeric = entry["name"], entry["numeric"]
     _require(isinstance(name, str) and bool(name), f"{name!r} is not the name of a column")
     _require(isinstance(numeric, bool), f"'numeric' of the column {name!r} is {numeric!r}, not true or false")
-    groups = tuple(_read_group(group, name, numeric) for group in given["groups"])
+    groups = tuple(_read_group(group, name, numeric) for group in entry["groups"])
     _require(bool(groups), f"the column {name!r} has no groups")
     labels = [group.label for group in groups]
     _require(len(set(labels)) == len(labels), f"the column {name!r} has two groups with one label")
@@ -152,13 +154,13 @@ def _read_column(given: Any) -> ColumnMapping:
     return ColumnMapping(name, numeric, groups)
 
 
-def _read_group(given: Any, column: str, numeric: bool) -> Group:
-    _require(isinstance(given, Dict), f"the column {column!r} has a group that is {given!r}")
+def _read_group(entry: Any, column: str, numeric: bool) -> Group:
+    _require(isinstance(entry, Dict), f"the column {column!r} has a group that is {entry!r}")
     what = f"a group of the column {column!r}"
     known = {"label", "values", "low", "high", "closed", "missing"}
-    _require(set(given) <= known, f"{what} has the key {next(iter(set(given) - known), '')!r}, which is unknown")
-    label, values = given["label"], given.get("values", [])
-    low, high = given.get("low"), given.get("high")
+    _require(set(entry) <= known, f"{what} has the key {next(iter(set(entry) - known), '')!r}, which is unknown")
+    label, values = entry["label"], entry.get("values", [])
+    low, high = entry.get("low"), entry.get("high")
     _require(isinstance(label, str) and bool(label), f"{what} has the label {label!r}, not a text")
     _require(isinstance(values, list | tuple), f"{what} has the values {values!r}, not a list")
     _require(all(isinstance(value, str) for value in values), f"{what} has a value that is not a text")
@@ -167,11 +169,11 @@ def _read_group(given: Any, column: str, numeric: bool) -> Group:
         _require(bound is None or _is_number(bound), f"{what} has the bound {bound!r}, not a number")
     _require(low is None or low <= high, f"{what} ends at {high!r}, before it begins at {low!r}")
     for key in ("closed", "missing"):
-        _require(isinstance(given.get(key, True), bool), f"{what} has {key} = {given.get(key)!r}, not true or false")
-    holds_nothing = low is None and not values and not given.get("missing", False)
+        _require(isinstance(entry.get(key, True), bool), f"{what} has {key} = {entry.get(key)!r}, not true or false")
+    holds_nothing = low is None and not values and not entry.get("missing", False)
     _require(not holds_nothing, f"{what}, {label!r}, stands for nothing")
     _require(not numeric or not values, f"{what} has names, and the column holds numbers")
-    return Group(**{**given, "values": tuple(values)})
+    return Group(**{**entry, "values": tuple(values)})
 
 
 def _require(holds: bool, problem: str) -> None:

@@ -14,18 +14,21 @@ t is asked for, the rows beyond what is allowed).
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from shoal.arrays import Floats, Ints
+from shoal.engine.control import Control, current
 from shoal.engine.nsga2 import Ranked, ranked, survivors
-from shoal.engine.progress import Progress, silent
-from shoal.engine.stopping import stoppable
+from shoal.errors import Stopped
 from shoal.protections.generalization.bits import Bits, labels_of_bits
 from shoal.protections.generalization.evaluate import Problem
 from shoal.protections.generalization.front import Front, Point, front_of, points_of
+
+CELLS_AT_ONCE = 20_000_000  # labels of tuples between two looks at the control: a fraction of a second
 
 
 @dataclass(frozen=True)
@@ -38,17 +41,20 @@ class Settings:
     mutation: float = 0.001
 
 
-def nsga2(problem: Problem, *, seed: int = 0, settings: Settings | None = None, progress: Progress = silent) -> Front:
+def nsga2(
+    problem: Problem, *, seed: int = 0, settings: Settings | None = None, control: Control | None = None
+) -> Front:
     """The front that NSGA-II finds; values stand in their domains' order."""
+    control = control or current()
     use = settings or Settings()
     rng = np.random.default_rng(seed)
-    seen = _Seen(problem)
+    seen = _Seen(problem, control)
     bits = _mixed_densities(rng, use.population, problem.bits)
     values = seen.objectives(bits)
     order = _distinct_first(values)
     used = use.population
-    with stoppable() as stop:
-        while used + use.population <= use.evaluations:
+    with suppress(Stopped):  # the last whole generation counts
+        while used + use.population <= use.evaluations and not control.stopped:
             parents = _tournament(rng, values, order, use.population)
             children = _offspring(rng, bits[parents], use)
             both = np.concatenate([bits, children]), np.concatenate([values, seen.objectives(children)])
@@ -58,12 +64,13 @@ def nsga2(problem: Problem, *, seed: int = 0, settings: Settings | None = None, 
             bits, values, order, used = both[0][kept], both[1][kept], left, used + use.population
             if used % (20 * use.population) == 0:
                 allowed = values[:, 1] <= 0
-                progress(used, use.evaluations, float(values[allowed, 0].min()) if allowed.any() else None, "NSGA-II")
+                best = float(values[allowed, 0].min()) if allowed.any() else None
+                control.show(used, use.evaluations, best, "NSGA-II")
     unique = len(np.unique(values, axis=0))
     merged = np.zeros_like(bits[:1])  # everything in one group: allowed whenever anything is
-    found = points_of(problem, labels_of_bits(np.concatenate([bits[order.rank == 0], merged]), problem.sizes))
-    facts: dict[str, Any] = {"unique_solutions": unique, "population": use.population, **stop.facts}
-    return front_of(_or_all(found, problem, bits), used, **facts)
+    points = points_of(problem, labels_of_bits(np.concatenate([bits[order.rank == 0], merged]), problem.sizes))
+    facts: dict[str, Any] = {"unique_solutions": unique, "population": use.population, **control.facts}
+    return front_of(_or_all(points, problem, bits), used, **facts)
 
 
 def _distinct_first(values: Floats) -> Ranked:
@@ -77,8 +84,9 @@ def _distinct_first(values: Floats) -> Ranked:
 class _Seen:
     """Objectives of chromosomes; each distinct one is computed once."""
 
-    def __init__(self, problem: Problem) -> None:
-        self._problem = problem
+    def __init__(self, problem: Problem, control: Control) -> None:
+        self._problem, self._control = problem, control
+        self._at_once = max(1, CELLS_AT_ONCE // problem.codes.size)
         self._known: dict[bytes, tuple[float, float]] = {}
 
     def objectives(self, bits: Bits) -> Floats:
@@ -91,6 +99,10 @@ class _Seen:
 
     def _computed(self, bits: Bits) -> Floats:
         problem = self._problem
+        if len(bits) > self._at_once:
+            parts = (bits[i : i + self._at_once] for i in range(0, len(bits), self._at_once))
+            return np.concatenate([self._computed(part) for part in parts])
+        self._control.check()
         costs = problem.evaluate(labels_of_bits(bits, problem.sizes))
         beyond = costs.suppressed - problem.allowed
         if problem.allowed == 0 and problem.rules.width == 0:
@@ -100,9 +112,9 @@ class _Seen:
         return np.column_stack([costs.achievement, second.astype(np.float64)])
 
 
-def _or_all(found: list[Point], problem: Problem, bits: Bits) -> list[Point]:
+def _or_all(points: list[Point], problem: Problem, bits: Bits) -> list[Point]:
     """The allowed points of the first front, or of the whole population where it has none."""
-    return found if found else points_of(problem, labels_of_bits(bits, problem.sizes))
+    return points if points else points_of(problem, labels_of_bits(bits, problem.sizes))
 
 
 def _mixed_densities(rng: np.random.Generator, population: int, width: int) -> Bits:

@@ -1,107 +1,108 @@
-"""`shoal.generalize`: a table in, one generalization of every quasi-identifier in the middle, a checked release out."""
+"""The work of `shoal.generalize`: a table in, categories of every quasi-identifier in the middle, a release out."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
 from shoal.engine.clock import Clock
-from shoal.engine.progress import Progress, silent
-from shoal.errors import ShoalWarning, UsageError, check_choice, check_k, unknown
+from shoal.errors import UsageError, check_k, unknown
+from shoal.gate.promises import Diversity, KAnonymity, read_diversity
+from shoal.notices import notice
+from shoal.protections.generalization import APPLY, GENERALIZE
 from shoal.protections.generalization.bits import groups_of
 from shoal.protections.generalization.branch_and_bound import exact
-from shoal.protections.generalization.constraints import Rule, Rules, read_l, rules_of
+from shoal.protections.generalization.constraints import Rule, Rules, rules_of
 from shoal.protections.generalization.evaluate import Preference, Problem, make_problem
 from shoal.protections.generalization.front import Front, Point
 from shoal.protections.generalization.mapping import mapping_of, read_mapping
 from shoal.protections.generalization.nsga2 import Settings, nsga2
-from shoal.protections.generalization.release import GeneralizedRelease
+from shoal.protections.generalization.release import GeneralizedRelease, class_promises
 from shoal.protections.generalization.search import search
 from shoal.protections.generalization.suppression import Suppression, limited
-from shoal.protections.recorded import recorded
-from shoal.protections.values import check_countable, check_types, coded_column, has_negative_zero, warn_of_identifiers
+from shoal.protections.values import check_countable, check_types, finite_codes, has_negative_zero, warn_of_identifiers
 from shoal.sources.reading import as_table, refuse_roles
-from shoal.table.columns import Coded, without_missing
+from shoal.table.column import ColumnCodes
 from shoal.table.domain import Domain, nominal_domain, numeric_domain
 from shoal.table.frames import wrap
 from shoal.table.labels import SUPPRESSED, group_names
 from shoal.table.table import Table
-from shoal.table.taxonomy import nested, read_taxonomy
-
-METHODS = ("search", "nsga2", "exact")
-MISSING = ("category", "drop", "error")
+from shoal.table.taxonomy import read_taxonomy
 
 
-def _trees(taxonomy: Mapping[str, Any]) -> dict[str, Any]:
-    """The taxonomies as nested tables, those in files read: a recipe holds them itself."""
-    return {column: nested(tree, column) for column, tree in taxonomy.items()}
+@dataclass(frozen=True)
+class Domains:
+    """What is known of the columns' values: steps, cut points, orders and taxonomies, by column."""
+
+    granularity: Mapping[str, Any] | None
+    cuts: Mapping[str, Sequence[float]] | None
+    order: str | Mapping[str, Any] | None
+    taxonomy: Mapping[str, Any] | None
 
 
-@recorded("generalize", taxonomy=_trees)
-def generalize(
+@dataclass(frozen=True)
+class Confidentiality:
+    """What the confidential columns must keep."""
+
+    l: Any  # noqa: E741
+    t: float | None
+    distance: str
+
+
+@dataclass(frozen=True)
+class Searching:
+    """How the categories are found."""
+
+    method: str
+    effort: str
+    population: int
+    evaluations: int
+    seed: int
+
+    def run(self, problem: Problem) -> Front:
+        """The front of the method."""
+        if self.method == "search":
+            return search(problem, seed=self.seed, effort=self.effort)
+        if self.method == "exact":
+            return exact(problem, seed=self.seed)
+        if any(problem.free):
+            raise UsageError("nsga2 cuts domains in a given order: take order alphabetical, frequency or taxonomy")
+        settings = Settings(self.population, self.evaluations)
+        return nsga2(problem, seed=self.seed, settings=settings)
+
+
+def protect(
     data: Any,
     k: int,
+    quasi: Sequence[str],
+    domains_of: Domains,
+    confidentiality: Confidentiality,
+    searching: Searching,
     *,
-    quasi: Sequence[str] = (),
-    sets: Sequence[Sequence[str]] | None = None,
-    granularity: Mapping[str, Any] | None = None,
-    cuts: Mapping[str, Sequence[float]] | None = None,
-    order: str | Mapping[str, Any] | None = None,
-    taxonomy: Mapping[str, Any] | None = None,
-    prefer: tuple[float, float] = (0.2, 1.0),
-    weights: Mapping[str, float] | None = None,
-    suppress: float = 0.0,
-    l: Any = None,  # noqa: E741
-    t: float | None = None,
-    distance: str = "equal",
-    method: str = "search",
-    effort: str | None = None,
-    population: int | None = None,
-    evaluations: int | None = None,
-    pick: int | None = None,
-    missing: str = "category",
-    seed: int = 0,
-    progress: Progress = silent,
+    sets: Sequence[Sequence[str]] | None,
+    prefer: tuple[float, float],
+    weights: Mapping[str, float] | None,
+    suppress: float,
+    pick: int | None,
+    missing: str,
 ) -> GeneralizedRelease:
-    """Replace the values of the quasi-identifiers by groups of values, so that every class has at least k records.
-
-    sets: lists of quasi-identifiers that must each be k-anonymous (all of them together by default). A column in no
-    list is not generalized, and still counts as known to an intruder.
-    granularity: a number's step, or (step, low, high). cuts: its cut points. Else numbers are taken as they are.
-    order: auto (any values may join), alphabetical, frequency, taxonomy or a list of values, for all or by column.
-    taxonomy: by column, a file or nested dictionaries. prefer: the preferred loss and bias.
-    weights: of columns in the loss. suppress: the share of rows that may be starred out: none are, or at least k.
-    l, t, distance: what the confidential columns must keep; l may be ("entropy", l) or ("recursive", c, l).
-    pick: the number of the front's point to take instead of the best. missing: category, drop or error.
-
-    >>> import polars as pl
-    >>> frame = pl.DataFrame({"age": [23, 25, 31, 60, 62, 65], "town": ["a", "a", "b", "c", "c", "c"]})
-    >>> generalize(frame, k=3, quasi=["age", "town"]).table["age"].to_list()
-    ['[23-31]', '[23-31]', '[23-31]', '[60-65]', '[60-65]', '[60-65]']
-    """
-    check_choice("method", method, METHODS)
-    _check_options(method, effort, population, evaluations)
+    """The release of a table whose categories are searched for."""
     table = as_table(data, quasi=quasi)
     columns = _quasi(table)
     clock = Clock()
-    check_choice("way with missing cells", missing, MISSING)
-    if missing != "category":
-        table = without_missing(table, columns, missing)
+    table = table.with_missing(missing, columns, dict.fromkeys(columns, "value"))
     k = check_k(k, table.rows)
     if not 0 <= suppress < 1:
         raise UsageError(f"suppress must be a share of the rows from 0 up to, not including, 1, not {suppress!r}")
     codes = {name: _coded(table, name) for name in columns}
-    stated = {name: list(values) for name, values in table.roles.order.items() if name in columns}
-    if order is None or isinstance(order, Mapping):
-        order = {**stated, **(order or {})} or None
-    default = order if order is not None else ("auto" if method == "search" else "alphabetical")
-    domains = [_domain(name, codes[name], granularity, cuts, default, taxonomy, columns) for name in columns]
-    confidential = _confidential(table, l, t)
-    rules = _rules(confidential, l, t, distance)
+    order = _orders(table, columns, domains_of.order, searching.method)
+    domains = [_domain(name, codes[name], domains_of, order, columns) for name in columns]
+    confidential = _confidential(table, confidentiality)
+    rules = _rules(confidential, confidentiality)
     values = [domain.encode(codes[domain.name].values)[codes[domain.name].codes] for domain in domains]
     problem = make_problem(
         values,
@@ -117,52 +118,40 @@ def generalize(
     )
     problem = limited(problem, suppress)
     _check_reachable(problem)
-
-    def searched(problem: Problem) -> Front:
-        return _searched(problem, method, seed, effort, population, evaluations, progress)
-
     suppression = Suppression(problem, values, confidential)
-    front = suppression.picked(suppression.settled(searched(problem), searched), pick)
-    return _release(table, domains, codes, suppression, front, sets, method, clock)
+    front = suppression.picked(suppression.settled(searching.run(problem), searching.run), pick)
+    return _release(table, domains, codes, suppression, front, sets, searching.method, clock)
 
 
-def _told(mapping: Any) -> dict[str, Any]:
-    """The mapping itself, read if it is in a file: a recipe holds it."""
-    return read_mapping(mapping).as_dict()
-
-
-@recorded("apply", mapping=_told)
-def apply_mapping(data: Any, mapping: Any, *, seed: int = 0, progress: Progress = silent) -> GeneralizedRelease:
-    """Generalize new data by the mapping of an earlier release; its k is measured, not promised.
-
-    mapping: the JSON file that `save_mapping` wrote, or what it holds. seed: of the rows' order, if it is shuffled.
-    """
+def apply(data: Any, mapping: Any) -> GeneralizedRelease:
+    """The release of a table whose values become the categories of a mapping."""
     table = as_table(data)
     clock = Clock()
-    given = read_mapping(mapping)
+    categories = read_mapping(mapping)
     new = {}
-    for column in given.columns:
+    for column in categories.columns:
         if column.name not in table.columns:
             raise unknown("column", column.name, table.columns)
         check_types(table, [column.name], "generalize")
-        found = coded_column(table, column.name)
-        new[column.name] = np.array(column.labels_of(found.values), dtype=object)[found.codes]
-    facts = {"n": table.rows, "d": len(new), "k": given.k, "method": "apply"}
+        column_codes = finite_codes(table, column.name)
+        new[column.name] = np.array(column.labels_of(column_codes.values), dtype=object)[column_codes.codes]
+    facts = {"n": table.rows, "d": len(new), "k": categories.k, "method": "apply"}
     release = GeneralizedRelease(
-        table, table.protected(new), tuple(new), None, facts, title="Generalization by a given mapping"
-    )
+        table, table.protected(new), tuple(new), None, facts, title=APPLY.title,
+        promises=(KAnonymity(tuple(new), categories.k, promised=False),),  # made for other records: measured
+    )  # fmt: skip
     facts |= {"effective_k": release.smallest_class(), **clock.read()}
     return release
 
 
-def _check_options(method: str, effort: str | None, population: int | None, evaluations: int | None) -> None:
-    if effort is not None and method != "search":
-        raise UsageError(f"effort is an option of method search, not of {method}")
-    for name, value in (("population", population), ("evaluations", evaluations)):
-        if value is not None and method != "nsga2":
-            raise UsageError(f"{name} is an option of method nsga2, not of {method}")
-        if value is not None and value < 2:
-            raise UsageError(f"{name} must be 2 or more, not {value}")
+def _orders(
+    table: Table, columns: Sequence[str], order: str | Mapping[str, Any] | None, method: str
+) -> str | Mapping[str, Any]:
+    """The order of names: as it was given, with the orders of ordinal columns, or the default of the method."""
+    stated = {name: list(values) for name, values in table.roles.order.items() if name in columns}
+    if order is None or isinstance(order, Mapping):
+        order = {**stated, **(order or {})} or None
+    return order if order is not None else ("auto" if method == "search" else "alphabetical")
 
 
 def _quasi(table: Table) -> tuple[str, ...]:
@@ -175,64 +164,62 @@ def _quasi(table: Table) -> tuple[str, ...]:
     return tuple(columns)
 
 
-def _coded(table: Table, name: str) -> Coded:
+def _coded(table: Table, name: str) -> ColumnCodes:
     """A column's values and codes; numbers that are codes (--nominal) are names."""
-    found = coded_column(table, name)
-    if not found.numeric or name not in table.roles.nominal:
-        return found
-    names = [None if v is None else f"{v:g}" for v in found.values]
-    return Coded(names, found.codes, found.counts, numeric=False)
+    column_codes = finite_codes(table, name)
+    if not column_codes.numeric or name not in table.roles.nominal:
+        return column_codes
+    names = [None if v is None else f"{v:g}" for v in column_codes.values]
+    return ColumnCodes(names, column_codes.codes, column_codes.counts, numeric=False)
 
 
 def _domain(
     name: str,
-    found: Coded,
-    granularity: Mapping[str, Any] | None,
-    cuts: Mapping[str, Sequence[float]] | None,
+    column_codes: ColumnCodes,
+    domains_of: Domains,
     order: str | Mapping[str, Any],
-    taxonomy: Mapping[str, Any] | None,
     columns: Sequence[str],
 ) -> Domain:
-    """The ordered domain of a column, from what was said about it."""
-    for given in (granularity, cuts, taxonomy, order if isinstance(order, Mapping) else None):
-        for column in given or ():
+    """The ordered domain of a column, from the options about it."""
+    granularity, cuts, taxonomy = domains_of.granularity, domains_of.cuts, domains_of.taxonomy
+    for option in (granularity, cuts, taxonomy, order if isinstance(order, Mapping) else None):
+        for column in option or ():
             if column not in columns:
                 raise unknown("quasi-identifier", column, columns)
     step, points = (granularity or {}).get(name), (cuts or {}).get(name)
-    own = order.get(name) if isinstance(order, Mapping) else None
+    column_order = order.get(name) if isinstance(order, Mapping) else None
     tree = read_taxonomy(taxonomy[name], name) if taxonomy and name in taxonomy else None
-    values = [value for value in found.values if value is not None]
-    missing = len(values) < len(found.values)
-    if found.numeric and own is None and tree is None:
+    values = [value for value in column_codes.values if value is not None]
+    missing = len(values) < len(column_codes.values)
+    if column_codes.numeric and column_order is None and tree is None:
         return numeric_domain(name, values, missing, step, points)
     if step is not None or points is not None:
-        what = "is ordered by names" if found.numeric else "holds no numbers"
+        what = "is ordered by names" if column_codes.numeric else "holds no numbers"
         raise UsageError(f"the column {name!r} {what}: granularity and cut points are for numbers")
-    if own is None:
-        own = "taxonomy" if tree is not None else order if isinstance(order, str) else "auto"
-        if own == "auto" and found.dated:
-            own = "alphabetical"  # dates in ISO form: their order is known
+    if column_order is None:
+        column_order = "taxonomy" if tree is not None else order if isinstance(order, str) else "auto"
+        if column_order == "auto" and column_codes.dated:
+            column_order = "alphabetical"  # dates in ISO form: their order is known
     names = [str(value) for value in values]
-    counts = [int(c) for value, c in zip(found.values, found.counts, strict=True) if value is not None]
-    if found.numeric:
+    counts = [int(c) for value, c in zip(column_codes.values, column_codes.counts, strict=True) if value is not None]
+    if column_codes.numeric:
         raise UsageError(f"the column {name!r} holds numbers: its order is known; leave out order and taxonomy")
-    return nominal_domain(name, names, counts, missing, own, tree)
+    return nominal_domain(name, names, counts, missing, column_order, tree)
 
 
-def _confidential(table: Table, asked_l: Any, t: float | None) -> dict[str, Coded]:
+def _confidential(table: Table, rule: Confidentiality) -> dict[str, ColumnCodes]:
     """The confidential columns, where something is asked of them."""
-    if asked_l is None and t is None:
+    if rule.l is None and rule.t is None:
         return {}
     if not table.roles.confidential:
         raise UsageError("l and t are about confidential columns: name them with confidential=[...] (--confidential)")
     check_countable(table, table.roles.confidential)
-    return {name: coded_column(table, name) for name in table.roles.confidential}
+    return {name: finite_codes(table, name) for name in table.roles.confidential}
 
 
-def _rules(confidential: Mapping[str, Coded], asked_l: Any, t: float | None, distance: str) -> Rules:
-    if t is None and distance != "equal":
-        raise UsageError("distance is about t-closeness: give t as well")
-    rule = Rule(**read_l(asked_l), t=t, distance=distance)
+def _rules(confidential: Mapping[str, ColumnCodes], rule_options: Confidentiality) -> Rules:
+    wanted = read_diversity(rule_options.l) or Diversity(1.0)
+    rule = Rule(wanted.l, wanted.kind, wanted.c, rule_options.t, rule_options.distance)
     return rules_of([rule] * len(confidential), [len(c.values) for c in confidential.values()])
 
 
@@ -255,11 +242,9 @@ def _sets(sets: Sequence[Sequence[str]] | None, columns: Sequence[str]) -> list[
         raise UsageError("sets must be lists of quasi-identifiers, none of them empty")
     outside = [name for name in columns if not any(name in chosen for chosen in sets)]
     if outside:
-        warnings.warn(
+        notice(
             f"quasi-identifiers in no --set are released as they are: {', '.join(outside)}. They count as known to an "
-            "intruder, so nothing is written unless k holds with them. Add them to a set, or give them another role",
-            ShoalWarning,
-            stacklevel=4,
+            "intruder, so nothing is written unless k holds with them. Add them to a set, or give them another role"
         )
     return [[columns.index(name) for name in chosen] for chosen in sets]
 
@@ -274,30 +259,10 @@ def _check_reachable(problem: Problem) -> None:
         )
 
 
-def _searched(
-    problem: Problem,
-    method: str,
-    seed: int,
-    effort: str | None,
-    population: int | None,
-    evaluations: int | None,
-    progress: Progress,
-) -> Front:
-    if method == "search":
-        return search(problem, seed=seed, effort=effort or "standard", progress=progress)
-    if method == "exact":
-        return exact(problem, seed=seed, progress=progress)
-    if any(problem.free):
-        raise UsageError("nsga2 cuts domains in a given order: take order alphabetical, frequency or taxonomy")
-    default = Settings()
-    settings = Settings(population or default.population, evaluations or default.evaluations)
-    return nsga2(problem, seed=seed, settings=settings, progress=progress)
-
-
 def _release(
     table: Table,
     domains: Sequence[Domain],
-    codes: Mapping[str, Coded],
+    codes: Mapping[str, ColumnCodes],
     suppression: Suppression,
     front: Front,
     sets: Sequence[Sequence[str]] | None,
@@ -310,13 +275,13 @@ def _release(
     starred = suppression.rows(point)
     new: dict[str, Any] = {}
     for domain, column in zip(domains, mapping.columns, strict=True):
-        found = codes[domain.name]
+        column_codes = codes[domain.name]
         plain = len(groups_of(point.labels[domains.index(domain)], domain.size)) == domain.size
         if plain and not domain.edges and not domain.missing and starred is None:
-            if _is_finer(table, domain.name, found):
-                new[domain.name] = np.array(found.values, dtype=np.float64)[found.codes] + 0.0
+            if _is_finer(table, domain.name, column_codes):
+                new[domain.name] = np.array(column_codes.values, dtype=np.float64)[column_codes.codes] + 0.0
             continue  # every value is its own group: the column stays as it is
-        labels = np.array(column.labels_of(found.values), dtype=object)[found.codes]
+        labels = np.array(column.labels_of(column_codes.values), dtype=object)[column_codes.codes]
         if starred is not None:
             labels[starred] = SUPPRESSED
         new[domain.name] = labels
@@ -334,28 +299,32 @@ def _release(
         **clock.read(),
     }
     beside = table.without_role() if starred is not None and table.roles.quasi else ()
+    changed = tuple(d.name for d in domains)
+    rules = dict(zip(suppression.confidential, suppression.problem.rules.rules, strict=True))
+    column_groups = tuple(tuple(s) for s in sets) if sets is not None else ()
     return GeneralizedRelease(
         original=table,
         frame=suppressed_beside(table.protected(new), beside, starred),
-        changed=tuple(d.name for d in domains),
+        changed=changed,
+        promises=class_promises(changed, column_groups, point.k, rules),
         k=point.k,
         facts=facts,
         solution=front,
-        title="Generalization",
+        title=GENERALIZE.title,
         mapping=mapping,
         domains=tuple(domains),
-        rules=dict(zip(suppression.confidential, suppression.problem.rules.rules, strict=True)),
-        sets=tuple(tuple(s) for s in sets) if sets is not None else (),
+        rules=rules,
+        sets=column_groups,
         starred_beside=tuple(beside),
     )
 
 
-def _is_finer(table: Table, name: str, found: Coded) -> bool:
+def _is_finer(table: Table, name: str, column_codes: ColumnCodes) -> bool:
     """Whether numbers that are one value for the search differ in the file: -0.0 and 0.0, whole numbers beyond 2^53."""
-    series = wrap(table.frame)[name]
-    if not found.numeric or series.dtype == nw.Object:
+    series = table[name].series
+    if not column_codes.numeric or series.dtype == nw.Object:
         return False
-    return has_negative_zero(series) or (not series.dtype.is_float() and series.n_unique() > len(found.values))
+    return has_negative_zero(series) or (not series.dtype.is_float() and series.n_unique() > len(column_codes.values))
 
 
 def suppressed_beside(frame: Any, columns: Sequence[str], starred: Any) -> Any:
@@ -380,4 +349,4 @@ def suppressed_beside(frame: Any, columns: Sequence[str], starred: Any) -> Any:
 def _cuts(domains: Sequence[Domain], point: Point) -> dict[str, list[str]]:
     """The labels of each attribute's groups."""
     groups = {d: groups_of(point.labels[j], d.size) for j, d in enumerate(domains)}
-    return {domain.name: group_names(domain, own) for domain, own in groups.items()}
+    return {domain.name: group_names(domain, members) for domain, members in groups.items()}

@@ -1,30 +1,26 @@
-"""The release of a generalization: its own promises (k for each set, l, t, starred rows) and its own page."""
+"""The release of a generalization: categories, suppressed rows, and what it promises of its equivalence classes."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping as Dict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.errors import PromiseError, UsageError
-from shoal.gate.asked import Asked, Diversity
-from shoal.measures.anonymity import class_sizes, classes
-from shoal.measures.assessment import Assessment, Figure
+from shoal.errors import UsageError
+from shoal.gate.promises import KAnonymity, LDiversity, Promise, TCloseness
+from shoal.measures.anonymity import class_sizes, classes, suppressed_rows
+from shoal.measures.assessment import Assessment, Figure, declared_figure
 from shoal.measures.diversity import class_counts, diversity_of, t_closeness
 from shoal.protections.generalization.constraints import Rule
 from shoal.protections.generalization.mapping import Mapping
-from shoal.protections.values import coded_column
 from shoal.release import Release
 from shoal.sources.files import atomically, check_place
 from shoal.table.domain import Domain
-from shoal.table.frames import wrap
-from shoal.table.labels import SUPPRESSED
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,55 +35,6 @@ class GeneralizedRelease(Release):
     rules: Dict[str, Rule] = field(default_factory=dict)
     sets: tuple[tuple[str, ...], ...] = ()
     starred_beside: tuple[str, ...] = ()
-    kind: ClassVar[str] = "generalization"
-
-    def verify(self) -> None:
-        """Check on the final table: rows, identifiers, other columns, and k, l and t of every row that is kept."""
-        changed = (*self.changed, *self.starred_beside)
-        Release(self.original, self.frame, changed, None, self.facts).verify()
-        self._verify_beside()
-        if self.k is None:
-            return
-        smallest = self.smallest_class()
-        if smallest < self.k:
-            raise PromiseError(
-                f"the smallest class of the protected table has {smallest} records, fewer than k = {self.k}; "
-                "nothing is written"
-            )
-        suppressed = int((~self._kept).sum())
-        if 0 < suppressed < self.k:
-            raise PromiseError(
-                f"{suppressed} suppressed records are fewer than k = {self.k}, a small class of their own; nothing is "
-                "written"
-            )
-        for name, rule in self.rules.items():
-            found_l, found_t = self._measured(name, rule)
-            if found_l < rule.l - 1e-9 or (rule.t is not None and found_t > rule.t + 1e-9):
-                raise PromiseError(
-                    f"the confidential column {name!r} keeps l = {found_l:g} and t = {found_t:.4f}, short of what was "
-                    "asked for; nothing is written"
-                )
-
-    def _verify_beside(self) -> None:
-        """Columns without a role differ from the original in suppressed rows only."""
-        for name in self.starred_beside:
-            before, after = (
-                wrap(table.frame)[name].filter(self._kept.tolist()).to_list()
-                for table in (self.original, self.protected)
-            )
-            pairs = zip(before, after, strict=True)
-            if any(old != new and not (_is_missing(old) and _is_missing(new)) for old, new in pairs):
-                raise PromiseError(f"the column {name!r} should be unchanged, but it differs; nothing is written")
-
-    def asked(self) -> Asked:
-        """k for each set, and the l and t that were asked for."""
-        wanted = self.facts.get("k") if self.k is None else None  # a mapping from other data: measured, not promised
-        given = replace(super().asked(), column_groups=self.sets, wanted_k=wanted)
-        if not self.rules:
-            return given
-        rule = next(iter(self.rules.values()))  # one for all confidential columns
-        low = Diversity(rule.l, rule.kind, rule.c) if rule.l > 1 or rule.kind == "recursive" else None
-        return replace(given, diversity=low, t=rule.t, distance=rule.distance)
 
     def smallest_class(self) -> int:
         """The smallest class over the sets of quasi-identifiers, suppressed rows apart; 0 if no row is kept."""
@@ -102,9 +49,9 @@ class GeneralizedRelease(Release):
         n = self.original.rows
         sizes = class_sizes([self._codes[name][self._kept] for name in self.changed])
         figures = [
-            Figure("k", self.smallest_class(), f"1 to {n}", "the smallest equivalence class of the protected columns"),
-            Figure("uniques", int((sizes == 1).sum()), f"0 to {n}", "unique records in the protected columns"),
-            Figure("suppressed", n - int(self._kept.sum()), f"0 to {n}", "records with * in every quasi-identifier"),
+            declared_figure("k", self.smallest_class(), n),
+            declared_figure("uniques", int((sizes == 1).sum()), n),
+            declared_figure("suppressed", n - int(self._kept.sum()), n),
         ]
         if "nwp" in self.facts:
             loss = Figure("nwp", self.facts["nwp"], "0 to 1", "the share of the columns' detail that was lost")
@@ -130,28 +77,23 @@ class GeneralizedRelease(Release):
 
     def label_counts(self, name: str) -> tuple[list[str], list[int]]:
         """The labels of a protected column and how many rows have each."""
-        found = coded_column(self.protected, name)
-        return ["missing" if v is None else str(v) for v in found.values], found.counts.tolist()
+        labels = self.protected[name].codes
+        return ["missing" if v is None else str(v) for v in labels.values], labels.counts.tolist()
 
     @cached_property
     def _codes(self) -> dict[str, NDArray[np.int32]]:
-        return {name: coded_column(self.protected, name).codes for name in self.changed}
+        return {name: self.protected[name].codes.codes for name in self.changed}
 
     @cached_property
     def _kept(self) -> NDArray[np.bool_]:
         """The rows that are not suppressed."""
         if not self.facts.get("suppressed"):
             return np.ones(self.original.rows, dtype=bool)
-        starred = np.ones(self.original.rows, dtype=bool)
-        for name in self.changed:
-            found = coded_column(self.protected, name)
-            code = found.values.index(SUPPRESSED) if SUPPRESSED in found.values else -1
-            starred &= found.codes == code
-        return ~starred
+        return ~suppressed_rows(self.protected, self.changed)
 
     def _measured(self, name: str, rule: Rule) -> tuple[float, float]:
         """The worst l and t over the sets of quasi-identifiers."""
-        values = coded_column(self.protected, name)
+        values = self.protected[name].codes
         reference = class_counts(np.zeros(values.codes.size, dtype=np.int64), values.codes, len(values.values))[0]
         kept = self._kept
         if not kept.any():
@@ -164,5 +106,17 @@ class GeneralizedRelease(Release):
         return worst_l, worst_t
 
 
-def _is_missing(value: object) -> bool:
-    return value is None or value != value
+def class_promises(
+    changed: tuple[str, ...], sets: tuple[tuple[str, ...], ...], k: int, rules: Dict[str, Rule]
+) -> tuple[Promise, ...]:
+    """k, and the l and t that were asked for, over all protected columns or over each set of them."""
+    promises: list[Promise] = []
+    for columns in sets or (changed,):
+        promises.append(KAnonymity(columns, k, group=bool(sets)))
+        for rule in dict.fromkeys(rules.values()):
+            confidential = tuple(name for name, its in rules.items() if its == rule)
+            if rule.l > 1 or rule.kind == "recursive":
+                promises.append(LDiversity(columns, confidential, rule.l, rule.kind, rule.c))
+            if rule.t is not None:
+                promises.append(TCloseness(columns, confidential, rule.t, rule.distance))
+    return tuple(promises)

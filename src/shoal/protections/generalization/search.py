@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shoal.arrays import Ints
-from shoal.engine.progress import Progress, silent
-from shoal.engine.stopping import stoppable
+from shoal.engine.control import Control, current
 from shoal.errors import UsageError
 from shoal.protections.generalization.bits import canonical
 from shoal.protections.generalization.evaluate import Problem, without_empty
@@ -49,31 +48,29 @@ def budget_of(problem: Problem, effort: str = "standard") -> Budget:
     return Budget(rounds, min(work, 2e8 if free else 6e7), 20_000)
 
 
-def search(problem: Problem, *, seed: int = 0, effort: str = "standard", progress: Progress = silent) -> Front:
+def search(problem: Problem, *, seed: int = 0, effort: str = "standard", control: Control | None = None) -> Front:
     """The best generalization found and the front around it."""
+    control = control or current()
     if effort not in EFFORTS:
         raise UsageError(f"effort must be one of {', '.join(EFFORTS)}, not {effort!r}")
     small, whole = without_empty(problem)
     budget = budget_of(small, effort)
-    first = nsga2(small, seed=seed, settings=Settings(evaluations=budget.evaluations), progress=progress)
-    table = _Annealing(small)
-    found, best = list(first.points), first.best
+    first = nsga2(small, seed=seed, settings=Settings(evaluations=budget.evaluations), control=control)
+    table = _Annealing(small, control)
+    points, best = list(first.points), first.best
     seeds = np.random.SeedSequence([seed, 6]).generate_state(budget.rounds + len(LADDER), np.uint64).tolist()
     turns = _turns(budget.rounds, any(problem.free))
-    with stoppable() as stop:
-        if "stopped" in first.facts:
-            raise KeyboardInterrupt
-        for turn, (gentle, in_order) in enumerate(turns):
-            progress(turn, budget.rounds, best.achievement, "rounds of annealing")
+    for turn, (gentle, in_order) in enumerate(turns):
+        if not control.stopped and control.show(turn, budget.rounds, best.achievement, "rounds of annealing"):
             start = best.labels if gentle else np.zeros_like(best.labels)
             point = table.round(start, problem.k, budget.work, WARM if gentle else HOT, seeds[turn], in_order)
-            found.append(point)
+            points.append(point)
             best = min(best, point, key=_rank)
-        progress(budget.rounds, budget.rounds, best.achievement, "rounds of annealing")
-        for point in _ladder(table, best, budget, seeds[budget.rounds :], progress):
-            found.append(point)
-    found = [replace(point, labels=canonical(whole(point.labels), problem.sizes)) for point in found]
-    return front_of(found, first.evaluations + table.steps, rounds=budget.rounds, **stop.facts)
+    if not control.stopped:
+        control.show(budget.rounds, budget.rounds, best.achievement, "rounds of annealing")
+        points.extend(_ladder(table, best, budget, seeds[budget.rounds :], control))
+    points = [replace(point, labels=canonical(whole(point.labels), problem.sizes)) for point in points]
+    return front_of(points, first.evaluations + table.steps, rounds=budget.rounds, **control.facts)
 
 
 def _turns(rounds: int, free: bool) -> list[tuple[bool, bool]]:
@@ -91,25 +88,26 @@ def _rank(point: Point) -> tuple[float, float]:
     return point.achievement, point.deviation
 
 
-def _ladder(table: _Annealing, start: Point, budget: Budget, seeds: list[int], progress: Progress) -> Iterator[Point]:
+def _ladder(table: _Annealing, start: Point, budget: Budget, seeds: list[int], control: Control) -> Iterator[Point]:
     """Points for higher and higher k, each found from the one before."""
     labels = start.labels
     for step, (factor, seed) in enumerate(zip(LADDER, seeds, strict=True)):
         k = int(np.ceil(factor * start.k))
         if k > table.problem.n // 2:
             break
-        progress(step, len(LADDER), start.achievement, "higher k")
+        if not control.show(step, len(LADDER), start.achievement, "higher k"):
+            return
         point = table.round(labels, k, budget.work / 8, HOT, seed)
         yield point
         labels = point.labels
-    progress(len(LADDER), len(LADDER), start.achievement, "higher k")
+    control.show(len(LADDER), len(LADDER), start.achievement, "higher k")
 
 
 class _Annealing:
     """The problem's arrays as the kernel wants them: tuples sorted by each attribute's value."""
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+    def __init__(self, problem: Problem, control: Control) -> None:
+        self.problem, self._flag = problem, control.flag
         self.steps = 0
         most = max(problem.sizes)
         start = np.zeros((len(problem.sizes), most + 2), dtype=np.int64)
@@ -147,6 +145,7 @@ class _Annealing:
             hot,
             COLD,
             np.uint64(seed),
+            self._flag,
         )
         self.steps += int(steps)
         merged = np.zeros_like(labels)

@@ -8,7 +8,6 @@ suppresses its smallest class as well, or gives way to one that suppresses none.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from shoal.arrays import Bools, Ints
-from shoal.errors import ShoalWarning, UsageError
+from shoal.errors import UsageError
 from shoal.measures.anonymity import classes
 from shoal.measures.diversity import broken_classes
+from shoal.notices import notice
 from shoal.protections.generalization.evaluate import Problem, value_losses
 from shoal.protections.generalization.front import Front, Point
-from shoal.table.columns import Coded
+from shoal.table.column import ColumnCodes
 
 
 def limited(problem: Problem, suppress: float) -> Problem:
@@ -29,12 +29,10 @@ def limited(problem: Problem, suppress: float) -> Problem:
     if suppress == 0 or problem.allowed >= problem.k:
         return problem
     least = math.ceil(1000 * problem.k / problem.n) / 1000
-    warnings.warn(
+    notice(
         f"--suppress {suppress:g} allows {problem.allowed:,} of {problem.n:,} rows, fewer than k = {problem.k}. "
         "Suppressed rows hide among each other only if there are at least k of them, so no row is suppressed. "
-        f"--suppress {least:g} is the smallest share that has an effect",
-        ShoalWarning,
-        stacklevel=4,
+        f"--suppress {least:g} is the smallest share that has an effect"
     )
     return replace(problem, allowed=0)
 
@@ -45,7 +43,7 @@ class Suppression:
 
     problem: Problem
     values: Sequence[Ints]
-    confidential: Mapping[str, Coded]
+    confidential: Mapping[str, ColumnCodes]
 
     def settled(self, front: Front, without: Callable[[Problem], Front]) -> Front:
         """The front with an answer that suppresses no row or at least k; without: a search that suppresses none."""

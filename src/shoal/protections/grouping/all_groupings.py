@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.engine.progress import Progress, silent
+from shoal.engine.control import Control, current
 from shoal.errors import UsageError
 from shoal.protections.grouping.cost import Evaluation, GroupingCost
 from shoal.protections.grouping.grouping import Grouping, bell
@@ -31,8 +31,11 @@ class ExactResult:
     costed: int
 
 
-def exact(cost: GroupingCost, *, evaluations: int = 4_000, seed: int = 0, progress: Progress = silent) -> ExactResult:
+def exact(
+    cost: GroupingCost, *, evaluations: int = 4_000, seed: int = 0, control: Control | None = None
+) -> ExactResult:
     """The grouping of the least price; `evaluations` go into a first search that gives the bounds something to cut."""
+    control = control or current()
     d, n = cost.d, cost.n
     if d > MOST_COLUMNS:
         raise UsageError(
@@ -40,24 +43,26 @@ def exact(cost: GroupingCost, *, evaluations: int = 4_000, seed: int = 0, progre
         )
     if cost.sampled:
         raise UsageError("the exact search needs a cost that counts the linkage of every record")
-    best = memetic(cost, evaluations=evaluations, seed=seed, progress=progress).best
+    best = memetic(cost, evaluations=evaluations, seed=seed, control=control).best
     limit = cost.price(cost.evaluate(best))
     price, labels, surely = np.zeros(1 << d), np.zeros((1 << d, n), np.int32), np.zeros((1 << d, n), np.bool_)
     for group in range(1, 1 << d):
         price[group] = cost.price_without_links((group,))
         labels[group], surely[group] = cost.nearest_own(group)
-        progress(group, 1 << d, limit, "groups of columns")
-    bounds, found = _below(price, labels, surely, limit, cost)
+        control.show(group, 1 << d, limit, "groups of columns")
+        control.check()
+    bounds, groupings = _below(price, labels, surely, limit, cost, control)
     costed = 0
     for place in np.argsort(bounds, kind="stable"):
         if bounds[place] >= limit:
             break
         costed += 1
-        grouping = tuple(int(group) for group in found[place] if group)
+        grouping = tuple(int(group) for group in groupings[place] if group)
         evaluation = cost.below(grouping, limit)
         if evaluation is not None:
             best, limit = grouping, cost.price(evaluation)
-        progress(costed, len(bounds), limit, "groupings that the bounds leave")
+        control.show(costed, len(bounds), limit, "groupings that the bounds leave")
+        control.check()
     return ExactResult(best, cost.evaluate(best), bell(d), costed)
 
 
@@ -67,16 +72,19 @@ def _below(
     surely: np.ndarray[tuple[int, int], np.dtype[np.bool_]],
     limit: float,
     cost: GroupingCost,
+    control: Control,
 ) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], np.ndarray[tuple[int, int], np.dtype[np.int32]]]:
     """The groupings whose bound is below the limit, and the bounds; a second walk if the room did not suffice."""
     least = least_completions(price)
     room = 100_000
     while True:
-        bounds, found = np.empty(room), np.empty((room, cost.d), np.int32)
+        bounds, groupings = np.empty(room), np.empty((room, cost.d), np.int32)
         # A bound that is above by rounding alone must not hide an equal or better grouping.
         count = groupings_below(
-            price, least, labels, surely, limit * (1 + 1e-12), cost.price_of_link, cost.convention.strict, bounds, found
+            *(price, least, labels, surely, limit * (1 + 1e-12), cost.price_of_link, cost.convention.strict),
+            *(bounds, groupings, control.flag),
         )
+        control.check()
         if count <= room:
-            return bounds[:count], found[:count]
+            return bounds[:count], groupings[:count]
         room = count

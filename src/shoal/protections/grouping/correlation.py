@@ -9,6 +9,7 @@ import numpy as np
 
 from shoal.arrays import Floats
 from shoal.errors import UsageError
+from shoal.measures.columns import correlations
 from shoal.protections.grouping.grouping import Grouping, canonical, group_of
 
 
@@ -22,7 +23,8 @@ def by_correlation(values: Floats, size: int, *, together: bool) -> Grouping:
     d = values.shape[1]
     if not 1 <= size <= d:
         raise UsageError(f"the size of a group must be between 1 and {d} (the number of columns), not {size}")
-    strength = _strength(values) if together else -_strength(values)
+    strength = np.abs(np.nan_to_num(correlations(values)))  # a constant column has no correlation: it counts as zero
+    strength = strength if together else -strength
     left, groups = list(range(d)), []
     while left:
         group = _seed_pair(strength, left) if size > 1 and len(left) > 1 else left[:1]
@@ -32,13 +34,6 @@ def by_correlation(values: Floats, size: int, *, together: bool) -> Grouping:
         left = [column for column in left if column not in group]
         groups.append(group_of(group))
     return canonical(groups)
-
-
-def _strength(values: Floats) -> Floats:
-    centred = values - values.mean(axis=0)
-    norms = np.sqrt((centred**2).sum(axis=0))
-    unit = centred / np.where((np.ptp(values, axis=0) == 0) | (norms == 0), np.inf, norms)
-    return np.asarray(np.abs(unit.T @ unit), dtype=np.float64)
 
 
 def _seed_pair(strength: Floats, left: list[int]) -> list[int]:

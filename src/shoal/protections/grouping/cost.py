@@ -15,13 +15,14 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.arrays import Floats, Indices, Ints
+from shoal.engine.control import current
 from shoal.engine.kernels.distance import EUCLIDEAN, L1
 from shoal.errors import check_choice, check_k
 from shoal.measures.convention import CONVENTIONS
@@ -111,7 +112,7 @@ class GroupingCost:
         self.balance = 0.5
         self._known: dict[Grouping, Evaluation] = {}
         self._figures: dict[int, tuple[float, int]] = {}
-        self._labels = Shelf(memory // 4)
+        self._labels = LruCache(memory // 4)
         self._tables = self._room(self.records, memory - memory // 4)
         self.requests = 0
         self.computed = 0
@@ -126,10 +127,10 @@ class GroupingCost:
 
     def evaluate(self, grouping: Grouping) -> Evaluation:
         """The cost of a grouping."""
-        found = self.below(grouping, math.inf)
-        if found is None:
+        evaluation = self.below(grouping, math.inf)
+        if evaluation is None:
             raise AssertionError("no cost is above infinity")
-        return found
+        return evaluation
 
     def price(self, evaluation: Evaluation) -> float:
         """What a search minimises: loss and risk weighed by `balance`; F at one half."""
@@ -184,10 +185,10 @@ class GroupingCost:
         if links > most:
             return None
         # Summed in the grouping's own order, not in the order of what was known: the same bits whatever came before.
-        found = self._evaluation(grouping, 100.0 * links / self.records.size)
+        evaluation = self._evaluation(grouping, 100.0 * links / self.records.size)
         if self._caching:
-            self._known[grouping] = found
-        return found if self.price(found) < limit else None
+            self._known[grouping] = evaluation
+        return evaluation if self.price(evaluation) < limit else None
 
     def prepare(self, groupings: Iterable[Grouping]) -> None:
         """Compute the figures of all groups that are not known yet, on all threads."""
@@ -195,8 +196,7 @@ class GroupingCost:
             return
         missing = list(dict.fromkeys(g for grouping in groupings for g in grouping if g not in self._figures))
         if len(missing) > 1:
-            with ThreadPoolExecutor(self.threads) as pool:
-                list(pool.map(self.figures, missing))
+            current().part(threads=self.threads).run([partial(self.figures, group) for group in missing])
 
     def exact(self, grouping: Grouping) -> Evaluation:
         """The cost with linkage counted for every record, in blocks that fit into memory."""
@@ -205,11 +205,13 @@ class GroupingCost:
         step = max(1, CHUNK // (8 * self._width * len(grouping)))
         blocks = [np.arange(a, min(a + step, self.n)) for a in range(0, self.n, step)]
 
+        control = current().part(threads=self.threads)
+
         def count(block: Ints) -> float:
+            control.check()
             return self._links(grouping, self._room(block, 0, len(grouping)), math.inf)
 
-        with ThreadPoolExecutor(self.threads) as pool:
-            links = sum(pool.map(count, blocks))
+        links = sum(control.run([partial(count, block) for block in blocks]))
         return self._evaluation(grouping, 100.0 * links / self.n)._replace(error=0.0)
 
     @property
@@ -232,8 +234,10 @@ class GroupingCost:
     def _mdav(self, chosen: Ints) -> tuple[Indices, int]:
         sound = not self.convention.thesis_mdav
         least, metric = (3 * self.k, EUCLIDEAN) if sound else (2 * self.k, L1)
-        found: tuple[Indices, int] = group_labels(self._columns, chosen, self.k, least, sound, metric)
-        return found
+        control = current()
+        labels: tuple[Indices, int] = group_labels(self._columns, chosen, self.k, least, sound, metric, control.flag)
+        control.check()
+        return labels
 
     def _sample(self, seed: int) -> Ints:
         if self.n <= SAMPLED_ABOVE:
@@ -334,7 +338,7 @@ class Tables:
         return place
 
 
-class Shelf:
+class LruCache:
     """What was used last, up to a number of bytes."""
 
     def __init__(self, room: int) -> None:

@@ -7,8 +7,9 @@ taken over every grouping that any of them costed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
-from shoal.engine.progress import Progress, silent
+from shoal.engine.control import Control, current
 from shoal.protections.grouping.cost import Evaluation, GroupingCost
 from shoal.protections.grouping.grouping import Grouping, apart, together
 from shoal.protections.grouping.memetic import memetic
@@ -25,26 +26,27 @@ def front(
     seconds: float | None = None,
     seed: int = 0,
     starts: Sequence[Grouping] = (),
-    progress: Progress = silent,
+    control: Control | None = None,
 ) -> list[Choice]:
     """The non-dominated groupings, by rising loss; the budget is shared by the balances."""
+    control = control or current()
     kept, share = cost.balance, evaluations // len(BALANCES)
     ends: list[Grouping] = [together(cost.d), apart(cost.d), *starts]
-    for number, balance in enumerate(BALANCES):
-        cost.balance = balance
-        limit = None if seconds is None else seconds / len(BALANCES)
-        found = memetic(
-            cost,
-            evaluations=share,
-            seconds=limit,
-            seed=seed + number,
-            starts=ends,
-            progress=lambda done, total, best=None, what="", number=number: progress(
-                number * total + done, len(BALANCES) * total, best, what
-            ),
-        )
-        ends.append(found.best)
-    cost.balance = kept
+
+    def show(number: int, done: float, total: float, best: float | None = None, what: str = "") -> None:
+        control.show(number * total + done, len(BALANCES) * total, best, what)
+
+    try:
+        for number, balance in enumerate(BALANCES):
+            control.check()
+            cost.balance = balance
+            limit = None if seconds is None else seconds / len(BALANCES)
+            part = control.part(progress=partial(show, number))
+            run = memetic(cost, evaluations=share, seconds=limit, seed=seed + number, starts=ends, control=part)
+            ends.append(run.best)
+    finally:
+        cost.balance = kept
+    control.check()
     return non_dominated(cost.known.items())
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from shoal.engine.control import Control, current
 from shoal.errors import UsageError
 from shoal.protections.grouping.cost import Evaluation, GroupingCost
 from shoal.protections.grouping.grouping import Grouping, at_random
@@ -64,9 +65,10 @@ def gomm(
     *,
     seed: int = 0,
     monitor: Monitor | None = None,
-    progress: Callable[[int, float], None] = lambda generation, best: None,
+    control: Control | None = None,
 ) -> GommResult:
-    """Run the algorithm; `progress` hears of every generation."""
+    """Run the algorithm; a run that is stopped gives the population of its last generation."""
+    control = control or current()
     settings = settings or GommSettings()
     rng = random.Random(seed)
     running = {name: count for name, count in settings.times.items() if count}
@@ -78,8 +80,11 @@ def gomm(
     births, generation = len(population), 0
     if monitor is not None:
         monitor.generation(0, population, population)
-    while generation < settings.generations and running:
-        progress(generation, population[0].cost.fitness)
+
+    def show() -> bool:
+        return control.show(generation, settings.generations, population[0].cost.fitness, "generations")
+
+    while generation < settings.generations and running and show():
         generation += 1
         children = _offspring(population, running, generation, rng)
         births += len(children)
@@ -92,7 +97,7 @@ def gomm(
             _drop_idle(running, vain, dropped, children, generation)
         if settings.stop_when_still and _mean(population) == before:
             break
-    progress(generation, population[0].cost.fitness)
+    show()
     return GommResult([(b.grouping, b.cost) for b in population], generation, births, dropped)
 
 
@@ -100,9 +105,9 @@ def _price(cost: GroupingCost, newborn: Sequence[Birth], limit: float = math.inf
     """Cost every newborn; one that is not below `limit` cannot survive, and is left at infinity."""
     cost.prepare(birth.grouping for birth in newborn)
     for birth in newborn:
-        found = cost.below(birth.grouping, limit)
-        if found is not None:
-            birth.cost = found
+        evaluation = cost.below(birth.grouping, limit)
+        if evaluation is not None:
+            birth.cost = evaluation
 
 
 def _offspring(
@@ -121,7 +126,8 @@ def _offspring(
             for parent in parents:
                 parent.used = True
             reference = sum(parent.cost.fitness for parent in parents) / len(parents)
-            children += [Birth(grouping, name, generation, reference) for grouping in made]
+            copied = {parent.grouping for parent in parents}
+            children += [Birth(child, name, generation, reference, clone=child in copied) for child in made]
     return children
 
 

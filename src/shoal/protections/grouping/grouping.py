@@ -7,13 +7,17 @@ are both in it, and a clone under other names cannot exist.
 
 from __future__ import annotations
 
+import json
+import os
 import random
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.errors import UsageError
+from shoal.errors import InputError, UsageError, unknown
 
 Grouping = tuple[int, ...]
 
@@ -38,12 +42,12 @@ def columns_of(group: int) -> list[int]:
     >>> columns_of(0b1101)
     [0, 2, 3]
     """
-    found = []
+    columns = []
     while group:
         bit = group & -group
-        found.append(bit.bit_length() - 1)
+        columns.append(bit.bit_length() - 1)
         group ^= bit
-    return found
+    return columns
 
 
 def group_of(columns: Iterable[int]) -> int:
@@ -136,3 +140,26 @@ def bell(d: int) -> int:
             following.append(following[-1] + value)
         row = following
     return row[-1]
+
+
+def read_groups(groups: Any) -> Any:
+    """The lists of column groups; those of a JSON file, or of the entry that is named after a #, if it is a path."""
+    if not isinstance(groups, str | os.PathLike):
+        return groups
+    place = os.fspath(groups)
+    name, _, entry = place.partition("#")
+    try:
+        lists = json.loads(Path(name).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"the file {name} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise InputError(f"the file {name} is not JSON: {error}") from None
+    for key in entry.split(".") if entry else ():
+        if not isinstance(lists, dict) or key not in lists:
+            raise unknown("entry", key, lists if isinstance(lists, dict) else (), InputError)
+        lists = lists[key]
+    if not isinstance(lists, list) or not lists:
+        is_table = isinstance(lists, dict) and lists
+        inside = f": name one of its entries, as in {name}#{next(iter(lists))}" if is_table else ""
+        raise InputError(f"{place} must hold a list of groups, each a list of columns{inside}")
+    return lists

@@ -15,15 +15,16 @@ so that costing ends as soon as it is more. And steps are costed only if they lo
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from shoal.arrays import Ints
-from shoal.engine.progress import Progress, silent
+from shoal.engine.control import Control, current
+from shoal.errors import Stopped
 from shoal.protections.grouping.cost import Evaluation, GroupingCost
 from shoal.protections.grouping.grouping import Grouping, bell, canonical, columns_of, numbered, of_numbers, together
 from shoal.protections.grouping.kernels.likely_steps import learn_step, likely_step
@@ -55,14 +56,16 @@ def memetic(
     seconds: float | None = None,
     seed: int = 0,
     starts: Sequence[Grouping] = (),
-    progress: Progress = silent,
+    control: Control | None = None,
 ) -> MemeticResult:
     """Search until `evaluations` groupings were asked for; `starts` are annealed besides one group of all columns."""
-    search = _Search(cost, evaluations or affordable_evaluations(cost), seconds, random.Random(seed), progress)
-    for start in starts:
-        search.price(start)
-    search.run(list(starts))
-    return MemeticResult(search.best, cost.evaluate(search.best), search.rounds, search.stopped)
+    control = (control or current()).part(seconds=seconds)
+    search = _Search(cost, evaluations or affordable_evaluations(cost), random.Random(seed), control)
+    with suppress(Stopped):  # one group of all columns is there at least
+        for start in starts:
+            search.price(start)
+        search.run(list(starts))
+    return MemeticResult(search.best, cost.evaluate(search.best), search.rounds, control.stopped)
 
 
 def affordable_evaluations(cost: GroupingCost) -> int:
@@ -76,19 +79,15 @@ class _Search:
 
     estimate: _Estimate
 
-    def __init__(
-        self, cost: GroupingCost, evaluations: int, seconds: float | None, rng: random.Random, progress: Progress
-    ) -> None:
+    def __init__(self, cost: GroupingCost, evaluations: int, rng: random.Random, control: Control) -> None:
         self.cost = cost
         self.rng = rng
         self.best: Grouping = ()
         self.least = float("inf")
         self.rounds = 0
-        self.stopped = False
         self._first = cost.requests
         self._budget = min(max(1, evaluations), ENOUGH * bell(cost.d))
-        self._stop = None if seconds is None else time.monotonic() + seconds
-        self._progress = progress
+        self._control = control
         self._unit = self.price(together(cost.d)) / cost.d
 
     def run(self, starts: list[Grouping]) -> None:
@@ -102,9 +101,9 @@ class _Search:
             else:
                 start = self.heir(population)
                 hot, steps = WARM, max(int(LATER * self._budget), LEAST_LATER * self.cost.d)
-            found = self.anneal(start, hot * self._unit, COLD * self._unit, steps)
-            if found not in population:
-                population = sorted([*population, found])[:PARENTS]
+            annealed = self.anneal(start, hot * self._unit, COLD * self._unit, steps)
+            if annealed not in population:
+                population = sorted([*population, annealed])[:PARENTS]
             self.rounds += 1
 
     def heir(self, population: list[tuple[float, Grouping]]) -> Grouping:
@@ -126,9 +125,9 @@ class _Search:
             for way in ways:
                 whole = self.cost.price_without_links(way.there)
                 self.estimate.learn(way, whole - base)
-                found = self.cost.below(way.there, price + way.allowed, whole)
-                if found is not None:
-                    here, numbers, price, base = way.there, way.end, self.cost.price(found), whole
+                evaluation = self.cost.below(way.there, price + way.allowed, whole)
+                if evaluation is not None:
+                    here, numbers, price, base = way.there, way.end, self.cost.price(evaluation), whole
                     best = min(best, (price, here))
                     self.note(here, price)
                     break
@@ -137,23 +136,21 @@ class _Search:
     def over(self) -> bool:
         """Whether the budget or the time is spent, with a word on how far the run is."""
         done = self.cost.requests - self._first
-        self._progress(min(done, self._budget), self._budget, self.least, "column groups")
-        if self._stop is not None and time.monotonic() > self._stop:
-            self.stopped = True
-        return done >= self._budget or self.stopped
+        go_on = self._control.show(min(done, self._budget), self._budget, self.least, "column groups")
+        return done >= self._budget or not go_on
 
     def price(self, grouping: Grouping) -> float:
         """The price of a grouping, and a note of it if it is the best so far."""
-        found = self.cost.price(self.cost.evaluate(grouping))
-        self.note(grouping, found)
-        return found
+        price = self.cost.price(self.cost.evaluate(grouping))
+        self.note(grouping, price)
+        return price
 
     def note(self, grouping: Grouping, price: float) -> None:
         if price < self.least:
             self.best, self.least = grouping, price
 
 
-class Way(NamedTuple):
+class ProposedMove(NamedTuple):
     """A step: where from and where to (as numbers too), what it may cost, and what it would by the estimate."""
 
     start: Ints
@@ -171,14 +168,14 @@ class _Estimate:
         self._doubt = doubt
         self._state = np.array([seed], np.uint64)
 
-    def step(self, start: Ints, temperature: float) -> Way:
+    def step(self, start: Ints, temperature: float) -> ProposedMove:
         """A random step that looks worth costing."""
         end = np.empty_like(start)
         about = (self._pairs, self._sizes, temperature, self._doubt)
         allowed, expected = likely_step(start, end, *about, self._state)
-        return Way(start, end, of_numbers(end), allowed, expected)
+        return ProposedMove(start, end, of_numbers(end), allowed, expected)
 
-    def learn(self, way: Way, change: float) -> None:
+    def learn(self, way: ProposedMove, change: float) -> None:
         """The estimate goes some of the way to what the step really changes."""
         miss = change - way.expected
         self._doubt += DOUBT_RATE * (abs(miss) - self._doubt)

@@ -24,12 +24,16 @@ COLUMNS = (
 
 @dataclass(eq=False, slots=True)
 class Birth:
-    """One chromosome; `reference` is its parent's cost, or the mean of its parents' costs."""
+    """One chromosome; `reference` is its parent's cost, or the mean of its parents' costs.
+
+    clone: it is the same grouping as one of its parents.
+    """
 
     grouping: Grouping
     operator: str
     born: int
     reference: float = float("nan")
+    clone: bool = False
     cost: Evaluation = UNPRICED
     used: bool = False
     died: int | None = None
@@ -93,8 +97,11 @@ class Monitor:
 
 
 def _efficacy(births: Sequence[Birth]) -> dict[str, object]:
-    """Children better and worse than their parents, and by how much; a child of the same cost is a clone."""
-    gains = [birth.efficiency() for birth in births if birth.operator != "first"]
+    """Children better and worse than their parents, and by how much; a clone is neither.
+
+    A child of a crossover that copies one parent is a clone too, although its cost differs from the parents' mean.
+    """
+    gains = [0.0 if birth.clone else birth.efficiency() for birth in births if birth.operator != "first"]
     better = [gain for gain in gains if gain > 0]
     worse = [gain for gain in gains if gain < 0]
     row: dict[str, object] = {

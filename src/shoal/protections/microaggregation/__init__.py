@@ -1,1 +1,176 @@
-"""Microaggregation: every record gets the means, medians or modes of its group of at least k."""
+"""Microaggregation: every record gets the means, medians or modes of its group of at least k.
+
+This is its declaration (see `shoal.protections.protection`); the work is done in `protect` and in `methods`.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from shoal.engine.progress import Progress, silent
+from shoal.gate.promises import KAnonymity
+from shoal.protections.parameters import Columns, Effort, Missing, Seed, Threads, share
+from shoal.protections.protection import Method, Option, Protection, names
+from shoal.spelling import Either, Number, NumberPerColumn, Word
+
+if TYPE_CHECKING:
+    from shoal.engine.control import Control
+    from shoal.release import Release
+
+METHODS = (
+    Method("auto", "The best default for the size of the file"),
+    Method("mdav", "Groups of k around the records farthest from the centroid, two at a time"),
+    Method("md", "Groups of k around the two most distant records", quick_up_to=10_000),
+    Method("vmdav", "MDAV with groups of k to 2k-1 that follow the data's clusters", quick_up_to=20_000),
+    Method("mst", "The minimum spanning tree, cut at its longest edges", quick_up_to=20_000),
+    Method("path", "A short tour through all records, cut optimally", quick_up_to=50_000),
+    Method("univariate", "The optimum of a single column", weights=False),
+    Method("anneal", "Annealing: moves of records between neighbouring groups, at a falling temperature"),
+    Method("memetic", "Several annealed partitions, their groups inherited and recombined"),
+    Method("blocks", "Annealing block by block, for files of any size"),
+    Method(
+        "genetic",
+        "The papers' genetic algorithm: the optimum of a dozen records, of use up to about 100",
+        weights=False,
+        quick_up_to=50,
+    ),
+    Method(
+        "hybrid",
+        "MDAV's groups, improved by the genetic algorithm within macro-groups of neighbours",
+        weights=False,
+        quick_up_to=1_000,
+    ),
+    Method("exact", "The optimum of a small file, proved"),
+)
+SEARCHES = ("auto", "anneal", "memetic", "blocks")
+EVOLUTION = ("genetic", "hybrid")
+
+MICROAGGREGATE = Protection(
+    name="microaggregate",
+    title="Microaggregation",
+    example="shoal microaggregate survey.csv -k 5 --roles roles.toml -o release.csv --report report.html",
+    summary="Put records into groups of at least k and replace their values by the group's.",
+    about="Numbers get the group's mean, ordinal columns its median, nominal columns its most frequent value. Without "
+    "--quasi, every column without a role is protected.",
+    promise="Every record shares its protected columns with at least k - 1 others.",
+    limits=(
+        ("Group means are exact.", "All but one member of a group, together, can compute the last one's value."),
+        (
+            "Extremes are pulled in.",
+            "Means are kept; variances shrink, and the largest and smallest values move inwards.",
+        ),
+    ),
+    promises=(KAnonymity,),
+    methods=METHODS,
+    roles=("quasi", "weight", "order"),
+    place=1,
+)
+DECLARED = (MICROAGGREGATE,)
+
+
+@MICROAGGREGATE.declares
+def microaggregate(
+    data: Any,
+    k: Annotated[int, Option("Smallest number of records in a group.", 2, flag="-k")],
+    *,
+    method: Annotated[str, Option("Method that finds the groups.", choices=names(METHODS))] = "auto",
+    quasi: Columns = (),
+    within: Annotated[Sequence[str], Option("Columns that no group crosses; they stay unchanged.")] = (),
+    aggregate: Annotated[Literal["mean", "median"], Option("Value of numbers that replaces a group.")] = "mean",
+    round: Annotated[bool, Option("Keep integer columns integers.")] = False,
+    scaling: Annotated[
+        Literal["standard", "minmax", "none"], Option("Scaling of the columns before distances are computed.")
+    ] = "standard",
+    importance: Annotated[
+        Mapping[str, float] | None,
+        Option("Weight of columns in the distance: age=2,sex=0.5.", spelling=NumberPerColumn()),
+    ] = None,
+    refine: Annotated[bool, Option("Improve the method's groups by local search.")] = False,
+    bound: Annotated[bool, Option("Certify how far from the optimum the groups can be.")] = False,
+    bound_seconds: Annotated[float, Option("Time limit of --bound.", 0, unit="s", needs="bound")] = 60.0,
+    missing: Missing = "error",
+    effort: Annotated[Effort, Option("Search budget: more work, less information loss.", of=SEARCHES)] = "standard",
+    seconds: Annotated[
+        float | None,
+        Option("Time limit of the search; the best groups so far are used.", 0, unit="s", of=(*SEARCHES, "exact")),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None, Option("Save the state of the search here regularly.", of=SEARCHES, writes=True, in_recipe=False)
+    ] = None,
+    resume: Annotated[
+        bool, Option("Continue from the checkpoint.", of=SEARCHES, needs="checkpoint", in_recipe=False)
+    ] = False,
+    remainder: Annotated[
+        Literal["standard", "solanas", "thesis", "distribute"],
+        Option("How the last records are grouped.", of=("mdav",)),
+    ] = "standard",
+    metric: Annotated[Literal["euclidean", "l1"], Option("Distance between records.", of=("mdav",))] = "euclidean",
+    engine: Annotated[
+        Literal["auto", "brute", "tree"], Option("Algorithm; it affects the speed only.", of=("mdav",))
+    ] = "auto",
+    gamma: Annotated[
+        float | str,
+        Option(
+            "How readily a group grows beyond k: a number from 0, or auto.",
+            0,
+            of=("vmdav",),
+            spelling=Either((Word(("auto",)), Number()), hint="X|auto"),
+        ),
+    ] = "auto",
+    split: Annotated[bool, Option("Split trees of 2k or more records.", of=("mst",))] = True,
+    path_order: Annotated[
+        Literal["tour", "nearest", "mdav"], Option("Order in which the records are cut.", of=("path",), former="order")
+    ] = "tour",
+    population: Annotated[int, Option("Number of chromosomes.", 2, of=EVOLUTION)] = 100,
+    generations: Annotated[
+        int | None, Option("Number of generations.", 0, of=EVOLUTION, default_text="by the number of records")
+    ] = None,
+    mutation_rate: Annotated[float, share("Probability that a gene mutates.", EVOLUTION)] = 0.1,
+    crossover_rate: Annotated[float, share("Probability that two parents exchange genes.", EVOLUTION)] = 0.3,
+    crossover: Annotated[
+        Literal["one-point", "two-point", "uniform"], Option("Crossover operator.", of=EVOLUTION)
+    ] = "one-point",
+    selection: Annotated[
+        Literal["roulette", "tournament", "rank"], Option("Selection operator.", of=EVOLUTION)
+    ] = "roulette",
+    inversion: Annotated[float, share("Share of children in which a segment is reversed.", EVOLUTION)] = 0.0,
+    macro_size: Annotated[
+        int | None, Option("Records per macro-group, a multiple of k.", of=("hybrid",), default_text="4k")
+    ] = None,
+    macro_split: Annotated[
+        Literal["two-step", "direct"], Option("How macro-groups are formed.", of=("hybrid",))
+    ] = "two-step",
+    heuristic: Annotated[Literal["mdav", "md"], Option("Method that forms the first groups.", of=("hybrid",))] = "mdav",
+    runs: Annotated[
+        int | None,
+        Option(
+            "Populations per macro-group; they share the generations.",
+            1,
+            of=("hybrid",),
+            default_text="5 up to 20 records, 1 above",
+        ),
+    ] = None,
+    start: Annotated[
+        Any, Option("A partition among the first chromosomes.", of=("genetic",), on_command_line=False)
+    ] = None,
+    seed: Seed = 0,
+    threads: Threads = None,
+    progress: Progress = silent,
+    control: "Control | None" = None,
+) -> "Release":
+    """Replace the quasi-identifiers of each record by the values of its group of at least k records.
+
+    data is a Table, a frame or a file. Without quasi, the columns are those that the table names, or every column
+    without a role. Numbers get the group's mean, ordinal columns the median, nominal columns the mode.
+
+    >>> import polars as pl
+    >>> frame = pl.DataFrame({"age": [23, 25, 31, 60, 62, 65], "sex": ["f", "f", "m", "m", "m", "m"]})
+    >>> microaggregate(frame, k=3).table.rows()[2:4]
+    [(26.333333333333332, 'f'), (62.333333333333336, 'm')]
+    """
+    options = MICROAGGREGATE.method_options(method, locals())
+    from shoal.protections.microaggregation.protect import Replacing, Search, protect
+
+    search = Search(method, k, options, refine, bound, bound_seconds, seed)
+    replacing = Replacing(within, aggregate, round, scaling, importance, missing)
+    return protect(data, search, replacing, quasi)

@@ -1,19 +1,18 @@
-"""How much work an effort means: proposals a record, falling with n so that large files stay near-linear."""
+"""How much work an effort means: proposals per record, falling with n so that large files stay near-linear."""
 
 from __future__ import annotations
 
 from shoal.errors import check_choice
+from shoal.protections.parameters import EFFORTS
 
-EFFORTS = ("quick", "standard", "thorough")
-
-# proposals a record at n = 1,000 and k = 5; the power of 1,000 / n they fall with; the least a record gets; the power
+# proposals per record at n = 1,000 and k = 5; the power of 1,000 / n they fall with; the least a record gets; the power
 # of k / 5 they grow with above 5
 _WORK = {
     "quick": (17_000.0, 0.88, 150.0, 0.22),
     "standard": (48_000.0, 0.45, 500.0, 0.7),
     "thorough": (310_000.0, 0.5, 3_000.0, 0.4),
 }
-# A large file: proposals a record at n = 20,000; the power of 20,000 / n they fall with; the least a record gets. The
+# A large file: proposals per record at n = 20,000; the power of 20,000 / n they fall with; the least a record gets. The
 # time stays about the same up to some 100,000 records, and is linear from there on.
 _LARGE = {"quick": (1_000.0, 1.3, 60.0), "standard": (8_000.0, 1.5, 350.0), "thorough": (50_000.0, 1.0, 3_000.0)}
 

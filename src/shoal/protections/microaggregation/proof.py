@@ -9,7 +9,7 @@
     its own distance from the bound fits too
 
 A bound is certified: every group's violation was bounded, searches cut short by the bounds of what they left
-open, and a margin for rounding is taken off. `proved` is said only if the bound meets the SSE to 1e-9.
+open, and a margin for rounding is taken off. `proved` is set only if the bound meets the SSE to 1e-9.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.arrays import Floats
-from shoal.engine.control import Control
+from shoal.engine.control import Control, current
 from shoal.engine.partition.kernels.groups import padded
 from shoal.engine.partition.neighbours import EXACT_UP_TO, neighbour_lists, runs
 from shoal.engine.partition.partition import KPartition, total_squares
-from shoal.engine.partition.set_partition import Master, Pool, reduced_costs
+from shoal.engine.partition.set_partition import Pool, SetPartitioning, reduced_costs
 from shoal.engine.partition.space import check_start, without_oversized
 from shoal.engine.partition.subset_row_cuts import Cut, incidence, limits, violated
-from shoal.engine.progress import Progress
+from shoal.engine.stage import Stage
 from shoal.errors import UsageError, check_k
 from shoal.protections.microaggregation.kernels.pricing import Found, price
 from shoal.protections.microaggregation.squared_error import SquaredError
@@ -52,8 +52,7 @@ def prove(
     *,
     pool: Pool | None = None,
     seconds: float | None = 60.0,
-    threads: int | None = None,
-    progress: Progress | None = None,
+    control: Control | None = None,
 ) -> KPartition:
     """The partition, or a better one met on the way, with `lower_bound` (an SSE), `gap` (percent) and `proved`."""
     cpu, clock = time.process_time(), time.monotonic()
@@ -63,8 +62,8 @@ def prove(
         raise UsageError(f"a bound needs exact neighbours: at most {EXACT_UP_TO} records, not {n}")
     search = _Bound(values, k, without_oversized(SquaredError(values, k), partition), pool)
     sst = total_squares(values)
-    control = Control(threads=threads, progress=progress, seconds=seconds)
-    control.begin(unit=100.0 / sst if sst > 0 else 1.0)
+    control = (control or current()).part(seconds=seconds)
+    control.stage(unit=100.0 / sst if sst > 0 else 1.0)
     until = np.inf if seconds is None else clock + seconds
     search.generate(control, until)
     if not control.stopped:
@@ -81,16 +80,15 @@ def prove(
         "proved": proved,
         "stages": [
             *partition.facts.get("stages", []),
-            {
-                "name": f"bound, {len(search.pool.groups)} groups priced in {search.rounds} rounds, {cuts} cuts",
-                "loss_before": partition.sse(values),
-                "loss_after": sse,
-                "cpu_seconds": time.process_time() - cpu,
-            },
+            Stage(
+                name=f"bound, {len(search.pool.groups)} groups priced in {search.rounds} rounds, {cuts} cuts",
+                loss_before=partition.sse(values),
+                loss_after=sse,
+                cpu_seconds=time.process_time() - cpu,
+            ),
         ],
     }
-    if control.stopped:
-        facts["stopped"] = True
+    facts |= control.facts
     return KPartition(search.best.labels, facts)
 
 
@@ -111,7 +109,7 @@ class _Bound:
         # In a group of f, each record has at least its f - 1 nearest: half their sum, over f, without any duals.
         self.bound = float(0.5 * (self.near[:, k - 1] / k).sum()) * (1 - 1e-12)
         self.duals: Floats | None = None  # of the records, and then of the cuts
-        self.master = Master(self.pool, self.n)
+        self.master = SetPartitioning(self.pool, self.n)
         self.rounds, self.rounds_of_cuts, self.optimal = 0, 0, False
         self._sse = partition.sse(values)
 
@@ -154,11 +152,11 @@ class _Bound:
         lowest = np.zeros(self.n)
 
         def piece(first: int, last: int) -> list[NDArray[np.int32]]:
-            found = Found(np.empty((40 * (last - first), 2 * self.k - 1), dtype=np.int32), np.zeros(1, dtype=np.int64))
+            groups = Found(np.empty((40 * (last - first), 2 * self.k - 1), dtype=np.int32), np.zeros(1, dtype=np.int64))
             if not control.stopped:
-                price(self.x, prices, self.near, self.k, 0.0, True, NODES, first, last, lowest, found)
+                price(self.x, prices, self.near, self.k, 0.0, True, NODES, first, last, lowest, groups, control.flag)
                 control.advance(0.0)
-            return [row[row >= 0] for row in found.rows[: found.filled[0]]]
+            return [row[row >= 0] for row in groups.rows[: groups.filled[0]]]
 
         parts = control.run([partial(piece, *run) for run in runs(self.n, 20)])
         return None if control.stopped else lowest, [row for part in parts for row in part]
@@ -215,10 +213,9 @@ class _Bound:
         """Take the best partition of a pool's groups if it is better; says whether it is proved the pool's best."""
         pool.add_labels(self.best.labels)
         left = until - time.monotonic() if np.isfinite(until) else None
-        programme = Master(pool, self.n)
+        programme = SetPartitioning(pool, self.n)
         programme.cut([cut for cut, dual in self._cuts() if dual < 0.0])
-        solve = partial(programme.best, self.best.labels, nodes=1_000_000, seconds=left)
-        [(labels, proved)] = control.run([solve])
+        labels, proved = programme.best(self.best.labels, nodes=1_000_000, seconds=left, control=control)
         better = KPartition(labels)
         if better.sse(self.values) < self._sse:
             self.best, self._sse = better, better.sse(self.values)
@@ -227,7 +224,7 @@ class _Bound:
 
     def _relax(self, control: Control, until: float) -> tuple[float, Floats] | None:
         left = until - time.monotonic() if np.isfinite(until) else None
-        return control.run([partial(self.master.duals, left)])[0]
+        return self.master.duals(left, control)
 
     def _fitting(self, duals: Floats, allowed: float, control: Control) -> tuple[Pool, Floats] | None:
         """All groups with a reduced cost up to `allowed`, and it; None if they are too many or the search was stopped.
@@ -235,7 +232,7 @@ class _Bound:
         The search looks at the records' duals alone; the cuts' can only take groups out again.
         """
         records = np.ascontiguousarray(duals[: self.n])
-        [rows] = control.run([partial(self._search, records, allowed, control)])
+        rows = self._search(records, allowed, control)
         if rows is None:
             return None
         pool = Pool(self.pool.loss)
@@ -245,31 +242,34 @@ class _Bound:
         return pool.part(fits), reduced[fits]
 
     def _search(self, records: Floats, allowed: float, control: Control) -> list[NDArray[np.int32]] | None:
-        found = Found(np.empty((MOST_COLUMNS, 2 * self.k - 1), dtype=np.int32), np.zeros(1, dtype=np.int64))
+        groups = Found(np.empty((MOST_COLUMNS, 2 * self.k - 1), dtype=np.int32), np.zeros(1, dtype=np.int64))
         lowest = np.zeros(self.n)
         for first, last in runs(self.n, 20):
-            cut = price(self.x, records, self.near, self.k, allowed, False, 20_000_000, first, last, lowest, found)
+            cut = price(
+                *(self.x, records, self.near, self.k, allowed, False, 20_000_000),
+                *(first, last, lowest, groups, control.flag),
+            )
             if cut != 0 or not control.advance(0.0, self._sse, "groups that fit in the gap"):
                 return None
-        return [row[row >= 0] for row in found.rows[: found.filled[0]]]
+        return [row[row >= 0] for row in groups.rows[: groups.filled[0]]]
 
     def _cuts(self) -> Iterator[tuple[Cut, float]]:
         """The cuts that the bound uses, with their duals."""
         return zip(self.master.cuts, [] if self.duals is None else self.duals[self.n :], strict=False)
 
     def _group_costs(self) -> list[float]:
-        own = Pool(self.pool.loss)
-        own.add(self.best.members())
-        return own.costs
+        pool = Pool(self.pool.loss)
+        pool.add(self.best.members())
+        return pool.costs
 
 
 def _variants(partition: KPartition, near: NDArray[np.int32], k: int) -> Iterator[NDArray[Any]]:
     """The groups one relocation or swap away: among them the duals of the relaxation say what a record is worth."""
     labels, groups = partition.labels, partition.members()
     for i, around in enumerate(near):
-        own = groups[labels[i]]
-        if own.size > k:
-            yield own[own != i]
+        group = groups[labels[i]]
+        if group.size > k:
+            yield group[group != i]
         for b in np.unique(labels[around]):
             if b != labels[i]:
                 other = groups[b]

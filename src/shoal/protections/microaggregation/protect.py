@@ -1,4 +1,4 @@
-"""`shoal.microaggregate`: a table in, groups of at least k records in the middle, a checked release out.
+"""The work of `shoal.microaggregate`: a table in, groups of at least k records in the middle, a release out.
 
 Numbers, dates, ordinal and nominal columns are grouped together (Domingo-Ferrer and Torra 2005), by the squared
 distances of the matrix that `shoal.table.mixed` makes of them.
@@ -6,21 +6,25 @@ distances of the matrix that `shoal.table.mixed` makes of them.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from shoal.arrays import Floats, Ints, cores
+from shoal.arrays import Floats, Ints
 from shoal.engine.clock import Clock
+from shoal.engine.control import Control, current, shielded
 from shoal.engine.partition.partition import KPartition, total_squares
-from shoal.engine.progress import Progress, silent
-from shoal.errors import ShoalWarning, UsageError, check_choice, check_k
-from shoal.measures.loss import Loss
-from shoal.protections.microaggregation.register import Method
-from shoal.protections.microaggregation.register import method as method_named
+from shoal.engine.progress import silent
+from shoal.engine.stage import rescaled
+from shoal.errors import Stopped, UsageError, check_k
+from shoal.gate.promises import KAnonymity
+from shoal.measures.loss import Loss, total_loss
+from shoal.notices import notice
+from shoal.protections.microaggregation import METHODS, MICROAGGREGATE
+from shoal.protections.microaggregation.methods import function_of, group_records
 from shoal.protections.microaggregation.replacement import Replacement, replacement
 from shoal.protections.microaggregation.replacement import replaced as replaced
 from shoal.protections.microaggregation.within import (
@@ -32,99 +36,65 @@ from shoal.protections.microaggregation.within import (
     units_of,
     units_per_group,
 )
-from shoal.protections.recorded import recorded
 from shoal.protections.values import check_types, one_zero, warn_of_identifiers
 from shoal.release import Release
 from shoal.sources.reading import as_table
-from shoal.table.mixed import (
-    MixedColumns,
-    check_size,
-    cost_notice,
-    mixed_columns,
-    warn_of_codes,
-    with_missing,
-    with_series,
-)
+from shoal.table.frames import with_series
+from shoal.table.kinds import kinds_of
+from shoal.table.mixed import MixedColumns, check_size, cost_notice, mixed_columns, warn_of_codes
 from shoal.table.roles import names as names_of
 from shoal.table.table import Table
 
-AGGREGATES = ("mean", "median")
 OF_ONE_SEARCH = ("checkpoint", "resume", "start")  # options that a search in several classes cannot have
 
 
-@recorded("microaggregate")
-def microaggregate(
-    data: Any,
-    k: int,
-    *,
-    method: str = "auto",
-    quasi: Sequence[str] = (),
-    within: Sequence[str] = (),
-    aggregate: str = "mean",
-    round: bool = False,
-    scaling: str = "standard",
-    importance: Mapping[str, float] | None = None,
-    refine: bool = False,
-    bound: bool = False,
-    bound_seconds: float = 60.0,
-    missing: str = "error",
-    seed: int = 0,
-    threads: int | None = None,
-    progress: Progress = silent,
-    **options: Any,
-) -> Release:
-    """Replace the quasi-identifiers of each record by the values of its group of at least k records.
+@dataclass(frozen=True, eq=False)
+class Replacing:
+    """What becomes of the values: within no group crosses, and missing is how missing values are handled."""
 
-    data: a Table, a frame or a file. quasi: the columns, where the table does not name them; every column without a
-    role if none is named. Numbers get the group's mean, ordinal columns the median, nominal columns the mode.
-    within: columns that no group crosses, and that stay as they are. aggregate: of numbers, mean or median.
-    round: keep integer columns integers. scaling: standard, minmax or none, before distances are taken.
-    importance: what a column's squared distances are multiplied by. missing: error, drop or median.
-    refine: go on with local search from the method's groups. bound: certify how far from the optimum they can be,
-    in at most bound_seconds. options: those of the method.
+    within: Sequence[str]
+    aggregate: str
+    round: bool
+    scaling: str
+    importance: Mapping[str, float] | None
+    missing: str
 
-    >>> import polars as pl
-    >>> frame = pl.DataFrame({"age": [23, 25, 31, 60, 62, 65], "sex": ["f", "f", "m", "m", "m", "m"]})
-    >>> microaggregate(frame, k=3).table.rows()[2:4]
-    [(26.333333333333332, 'f'), (62.333333333333336, 'm')]
-    """
-    chosen = method_named(method)
-    chosen.check_options(options)
-    _ = chosen.function  # compiled or loaded now, before the clock starts
-    check_choice("aggregate", aggregate, AGGREGATES)
-    table, within = as_table(data, quasi=quasi), names_of(within, "within")
+
+def protect(data: Any, search: Search, replacing: Replacing, quasi: Sequence[str]) -> Release:
+    """The release of a table whose groups the search finds."""
+    function_of(search.method)  # compiled or loaded now, before the clock starts
+    table, within = as_table(data, quasi=quasi), names_of(replacing.within, "within")
     names, derived = protected_names(table, within), tuple(table.roles.derived)
+    _check_weights(table, search, replacing.aggregate)
     check_types(table, (*names, *derived), "microaggregate")
     check_types(table, within, "microaggregate --within")
     warn_of_identifiers(table, table.roles.quasi)
     clock = Clock()
     table = one_zero(table, (*names, *derived, *within))
-    table = with_missing(table, (*names, *derived), missing)
-    k = check_k(k, table.rows)
+    table = table.with_missing(replacing.missing, (*names, *derived), kinds_of(table, (*names, *derived)))
+    k = check_k(search.k, table.rows)
     if table.rows < 2 * k:
-        warnings.warn(
+        notice(
             f"{table.rows} records are fewer than 2k = {2 * k}: all form a single group, and every record gets the "
-            "same values; a smaller k would keep more",
-            ShoalWarning,
-            stacklevel=3,
+            "same values; a smaller k would keep more"
         )
     columns, weights = mixed_columns(table, names), table.weights()
     beside = [mixed_columns(table, derived, allow_constant=True)] if derived else []
     for part in (columns, *beside):
         check_size(part)
     warn_of_codes(columns)
-    search = Search(chosen, k, options, refine, bound, bound_seconds, seed, threads or cores(), units_of(table, k))
-    scaled = columns.matrix(scaling, weights, importance)
-    partition = search.groups(table, scaled, weights, within, progress).check(k)
+    search = replace(search, k=k, units=units_of(table, k), control=current())
+    scaled = columns.matrix(replacing.scaling, weights, replacing.importance)
+    partition = search.groups(table, scaled, weights, within).check(k)
     sst = total_squares(scaled, weights)
     objective = Loss(squares_within(scaled, partition, weights), sst) if columns.labels else None
     del scaled
-    made = [replacement(part, partition, aggregate, weights, round) for part in (columns, *beside)]
+    made = [replacement(part, partition, replacing.aggregate, weights, replacing.round) for part in (columns, *beside)]
     facts: dict[str, Any] = {
         "n": table.rows,
         "d": len(names),
         "k": k,
-        "method": method,
+        "method": search.method,
         **losses(made, objective),
         "groups": partition.groups,
         "smallest_group": int(partition.sizes.min()),
@@ -141,79 +111,102 @@ def microaggregate(
         k=k,
         facts=facts,
         solution=partition,
-        title="Microaggregation",
+        title=MICROAGGREGATE.title,
         within=within,
+        promises=(KAnonymity((*names, *derived, *within), k),),
     )
+
+
+def _check_weights(table: Table, search: Search, aggregate: str) -> None:
+    """An error before the search for what cannot honour survey weights."""
+    weight = table.roles.weight
+    if weight is None:
+        return
+    if not MICROAGGREGATE.method(search.method).weights:
+        able = ", ".join(method.name for method in METHODS if method.weights)
+        raise UsageError(
+            f"The method {search.method} cannot honour weights. Choose one that can ({able}), or name no weight."
+        )
+    if search.bound:
+        raise UsageError("A bound cannot honour weights: leave out --bound or the weight.")
+    if aggregate == "median":
+        raise UsageError(
+            f"The median of a group cannot honour the weights in {weight!r}: use --aggregate mean, or name no weight."
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Search:
     """How groups are looked for: a method with its options, and what follows it. units: a code per record, or None."""
 
-    method: Method
+    method: str
     k: int
     options: Mapping[str, Any]
-    refine: bool
-    bound: bool
-    bound_seconds: float
-    seed: int
-    threads: int
-    units: Ints | None
+    refine: bool = False
+    bound: bool = False
+    bound_seconds: float = 60.0
+    seed: int = 0
+    units: Ints | None = None
+    control: Control = field(default_factory=current)
 
-    def groups(
-        self, table: Table, scaled: Floats, weights: Floats | None, within: Sequence[str], progress: Progress
-    ) -> KPartition:
+    def groups(self, table: Table, scaled: Floats, weights: Floats | None, within: Sequence[str]) -> KPartition:
         """The partition of all records, or that of each class of the `within` columns."""
-        if self.bound and weights is not None:
-            raise UsageError("a bound cannot honour weights: leave out --bound or the weight")
         if self.bound and self.units is not None:
             raise UsageError("A bound cannot count units: leave out --bound or the unit.")
         if not within:
-            return self._in(scaled, weights, self.units, 1.0, progress)
+            return self._in(scaled, weights, self.units, 1.0)
         for option in OF_ONE_SEARCH:
             if self.options.get(option):
                 raise UsageError(f"--within searches class by class and has no {option}: leave out one of the two.")
         classes, labels = classes_of(table, within)
         check_classes(classes, labels, self.units, self.k)
-        return self._in_classes(scaled, weights, classes, progress)
+        return self._in_classes(scaled, weights, classes)
 
-    def _in_classes(self, scaled: Floats, weights: Floats | None, classes: Ints, progress: Progress) -> KPartition:
-        interrupted = False
+    def _in_classes(self, scaled: Floats, weights: Floats | None, classes: Ints) -> KPartition:
+        quiet = replace(self, control=self.control.part(progress=silent))
+        plain = replace(quiet, method="mdav", options={}, refine=False, bound=False)
 
         def of_class(rows: Ints) -> KPartition:
-            nonlocal interrupted
-            weigh = None if weights is None else weights[rows]
-            units = None if self.units is None else self.units[rows]
-            if interrupted:  # Ctrl-C: the classes that are left get groups without a search
-                return replace(self, method=method_named("mdav"), options={}, refine=False, bound=False)._in(
-                    scaled[rows], weigh, units, 1.0, silent
-                )
-            part = self._in(scaled[rows], weigh, units, rows.size / classes.size, silent)
-            interrupted = bool(part.facts.get("stopped")) and self.options.get("seconds") is None
-            return part
+            of_rows = (
+                scaled[rows],
+                None if weights is None else weights[rows],
+                None if self.units is None else self.units[rows],
+            )
+            try:
+                self.control.check()
+                return quiet._in(*of_rows, rows.size / classes.size)
+            except Stopped:
+                if rows[0] == first:  # not one class has groups yet
+                    raise
+            return shielded(lambda: plain._in(*of_rows, 1.0))  # the classes that are left need groups too
 
-        return grouped_within(of_class, scaled, weights, classes, progress)
+        first = np.argmin(classes)
+        return grouped_within(of_class, scaled, weights, classes, self.control)
 
-    def _in(
-        self, scaled: Floats, weights: Floats | None, units: Ints | None, share: float, progress: Progress
-    ) -> KPartition:
+    def _in(self, scaled: Floats, weights: Floats | None, units: Ints | None, share: float) -> KPartition:
         """The groups of these records, which get a share of the time."""
         options = dict(self.options)
-        common: dict[str, Any] = {"seed": self.seed, "threads": self.threads, "progress": progress}
         if share < 1.0 and options.get("seconds") is not None:
             options["seconds"] *= share
-        partition = self.method(scaled, self.k, weights=weights, **common, **options).check(self.k)
-        if self.refine:
-            from shoal.engine.partition.refine import refine as local_search
+        run: dict[str, Any] = {"weights": weights, "seed": self.seed, "control": self.control}
+        partition = group_records(self.method, scaled, self.k, **run, **options).check(self.k)
+        with suppress(Stopped):  # what follows keeps the groups that there are
+            partition = self._improved(partition, scaled, weights, share)
+        partition = KPartition(partition.labels, {**partition.facts, **self.control.facts})
+        return partition if units is None else merged_for_units(partition, scaled, self.k, units, weights)
+
+    def _improved(self, partition: KPartition, scaled: Floats, weights: Floats | None, share: float) -> KPartition:
+        """The partition after local search and the bound, where they are asked for."""
+        if self.refine and not self.control.stopped:
+            from shoal.engine.partition.refine import refine
             from shoal.protections.microaggregation.squared_error import SquaredError
 
-            partition = local_search(SquaredError(scaled, self.k, weights), partition, **common)
+            partition = refine(SquaredError(scaled, self.k, weights), partition, seed=self.seed, control=self.control)
         if self.bound:
             from shoal.protections.microaggregation.proof import prove
 
-            seconds = self.bound_seconds * share
-            partition = prove(scaled, self.k, partition, seconds=seconds, threads=self.threads, progress=progress)
-        return partition if units is None else merged_for_units(partition, scaled, self.k, units, weights)
+            partition = prove(scaled, self.k, partition, seconds=self.bound_seconds * share, control=self.control)
+        return partition
 
 
 def protected_names(table: Table, within: Sequence[str]) -> tuple[str, ...]:
@@ -247,13 +240,9 @@ def squares_within(scaled: Floats, partition: KPartition, weights: Floats | None
 def losses(made: Sequence[Replacement], objective: Loss | None) -> dict[str, float]:
     """The search's objective (of numbers alone: the loss of the values written), and the loss of all columns."""
     searched, *_ = parts = [list(part.losses.values()) for part in made]
-    squares = objective or _total(searched)
-    loss = _total([loss for part in parts for loss in part])
+    squares = objective or total_loss(searched)
+    loss = total_loss([loss for part in parts for loss in part])
     return {"sse": squares.sse, "sst": squares.sst, "information_loss": loss.information_loss}
-
-
-def _total(parts: Sequence[Loss]) -> Loss:
-    return Loss(sum((loss.sse for loss in parts), 0.0), sum((loss.sst for loss in parts), 0.0))
 
 
 def about_columns(
@@ -293,13 +282,9 @@ def written(table: Table, made: Sequence[Replacement]) -> Any:
 def in_percent(facts: Mapping[str, Any], sst: float) -> dict[str, Any]:
     """How a partition was found, its bound and its stages' losses as information losses."""
     percent = 100.0 / sst if sst > 0 else 0.0
-    told = dict(facts)
-    if told.get("lower_bound") is not None:
-        told["lower_bound"] *= percent
-    if "stages" in told:
-        losses = ("loss_before", "loss_after")
-        told["stages"] = [
-            {name: value * percent if name in losses else value for name, value in stage.items()}
-            for stage in told["stages"]
-        ]
-    return told
+    in_percent = dict(facts)
+    if in_percent.get("lower_bound") is not None:
+        in_percent["lower_bound"] *= percent
+    if "stages" in in_percent:
+        in_percent["stages"] = [rescaled(stage, percent) for stage in in_percent["stages"]]
+    return in_percent

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from shoal.arrays import Floats, Ints
 from shoal.engine.partition.partition import KPartition
-from shoal.measures.loss import Loss, information_loss
-from shoal.table.frames import used_categories, wrap
+from shoal.measures.loss import Loss, information_loss, nominal_loss
+from shoal.table.frames import used_categories
 from shoal.table.kinds import Labels
 from shoal.table.mixed import MixedColumns, dated
 
@@ -40,20 +40,20 @@ def replacement(
     """Each record's new values, the same bits for all members of a group; round: columns of whole numbers stay so."""
     numbers = [name for name in columns.measured if columns.kinds[name] == "number"]
     made = Replacement(columns.table.whole(numbers) if round and numbers else (), {}, {}, {}, {})
-    new = replaced(columns.values, partition, aggregate, weights) if columns.measured else columns.values
-    data = wrap(columns.table.frame)
+    values = columns.values
+    new = replaced(values, partition, aggregate, weights) if columns.measured else values
     for name in columns.names:
         if name in columns.labels:
-            _replace_labels(made, columns.labels[name], data[name], partition, weights)
+            _replace_labels(made, columns.labels[name], columns.table[name].series, partition, weights)
             continue
         j = columns.measured.index(name)
         dates = columns.kinds[name] == "date"
         if dates or name in made.whole:
             new[:, j] = np.rint(new[:, j]) + 0.0  # -0.2 is rounded to 0.0, not to -0.0
-        loss = information_loss(columns.values[:, j : j + 1], new[:, j : j + 1], weights)
+        loss = information_loss(values[:, j : j + 1], new[:, j : j + 1], weights)
         made.losses[name], made.per_column[name] = loss, {"kind": columns.kinds[name], "loss": loss.information_loss}
         if dates:
-            made.series[name] = dated(data[name], new[:, j])
+            made.series[name] = dated(columns.table[name].series, new[:, j])
         else:
             made.numbers[name] = new[:, j]
     return made
@@ -133,19 +133,10 @@ def _replace_labels(
         facts |= {"loss": loss.information_loss, "changed": float((moved > 0).mean())}
         facts["changed_by_more_than_one"] = float((moved > 1).mean())
     else:
-        loss = _nominal_loss(label, moved > 0, weights)
+        loss = nominal_loss(label.codes, moved > 0, weights)
         facts |= {"loss": loss.information_loss, "impurity": 100.0 * _impurity(label, partition, weights)}
         facts["changed"] = float((moved > 0).mean())
     made.losses[label.name] = loss
-
-
-def _nominal_loss(label: Labels, changed: NDArray[np.bool_], weights: Floats | None) -> Loss:
-    """Two different values are 2 / G apart, squared, where the column's total variance is 1."""
-    gini = label.gini(weights)
-    if gini == 0.0:
-        return Loss(0.0, 0.0)
-    mass = float(changed.sum() if weights is None else weights[changed].sum())
-    return Loss(2.0 * mass / gini, float(changed.size if weights is None else weights.sum()))
 
 
 def _impurity(label: Labels, partition: KPartition, weights: Floats | None) -> float:

@@ -1,4 +1,4 @@
-"""The loss of microaggregation as the search over partitions takes it: weighted SSE (docs/measures.md)."""
+"""The loss of microaggregation as the search over partitions takes it: weighted SSE (docs/reference/measures.md)."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class SquaredError(GroupLoss):
     ) -> list[Indices]:
         rows = np.full((len(groups), self.most), -1, dtype=np.int32)
         rows[np.arange(self.most) < np.array([group.size for group in groups])[:, None]] = np.concatenate(groups)
-        found = Found(np.empty((len(groups) * count, self.most), dtype=np.int32), np.zeros(1, dtype=np.int64))
+        variant_groups = Found(np.empty((len(groups) * count, self.most), dtype=np.int32), np.zeros(1, dtype=np.int64))
         dual = np.ascontiguousarray(duals)
-        variants(self.records, self.weights, rows, near, dual, self.k, limit, count, found)
-        return [row[row >= 0] for row in found.rows[: found.filled[0]]]
+        variants(self.records, self.weights, rows, near, dual, self.k, limit, count, variant_groups)
+        return [row[row >= 0] for row in variant_groups.rows[: variant_groups.filled[0]]]

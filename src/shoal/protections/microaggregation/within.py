@@ -10,18 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from shoal.arrays import Floats, Ints
+from shoal.engine.control import Control, shielded
 from shoal.engine.partition.kernels.groups import padded
 from shoal.engine.partition.neighbours import neighbour_lists
 from shoal.engine.partition.partition import KPartition, by_first_record
-from shoal.engine.progress import Progress
 from shoal.errors import InputError, ShoalError, UsageError, unknown
-from shoal.table.frames import wrap
 from shoal.table.kinds import Labels, kind_of, labels_of
-from shoal.table.moments import is_beyond_python, moment_texts
 from shoal.table.table import Table
 
 MOST_LISTED = 10  # small classes in a message
@@ -60,7 +57,7 @@ def check_classes(classes: Ints, labels: Sequence[Labels], units: Ints | None, k
 
 
 def grouped_within(
-    search: Callable[[Ints], KPartition], scaled: Floats, weights: Floats | None, classes: Ints, progress: Progress
+    search: Callable[[Ints], KPartition], scaled: Floats, weights: Floats | None, classes: Ints, control: Control
 ) -> KPartition:
     """The partitions of all classes together; `search` groups the records of one class."""
     labels, groups = np.empty(classes.size, dtype=np.int64), 0
@@ -71,7 +68,7 @@ def grouped_within(
         labels[rows] = part.labels + groups
         groups += part.groups
         parts.append({**part.facts, "sse": part.sse(scaled[rows], None if weights is None else weights[rows])})
-        progress(number + 1, sizes.size, None, "classes")
+        control.show(number + 1, sizes.size, None, "classes")
     return KPartition(labels, {"classes": int(sizes.size), **_combined(parts)})
 
 
@@ -79,15 +76,15 @@ def _combined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What the parts' facts say together: sums, and what all of them agree in; stages are left out."""
     facts: dict[str, Any] = {}
     for name in dict.fromkeys(name for part in parts for name in part):
-        found = [part[name] for part in parts if name in part]
-        if name in SUMMED and len(found) == len(parts) and None not in found:
-            facts[name] = sum(found)
+        values = [part[name] for part in parts if name in part]
+        if name in SUMMED and len(values) == len(parts) and None not in values:
+            facts[name] = sum(values)
         elif name == "stopped":
             facts[name] = True
         elif name == "proved":
-            facts[name] = len(found) == len(parts) and all(found)
-        elif name not in ("stages", "gap", "sse", *SUMMED) and all(value == found[0] for value in found):
-            facts[name] = found[0]
+            facts[name] = len(values) == len(parts) and all(values)
+        elif name not in ("stages", "gap", "sse", *SUMMED) and all(value == values[0] for value in values):
+            facts[name] = values[0]
     bound, sse = facts.get("lower_bound"), sum(part["sse"] for part in parts)
     if bound is not None:
         facts["gap"] = 100.0 * max(0.0, sse - bound) / bound if bound > 0 else (0.0 if sse == 0 else None)
@@ -155,7 +152,9 @@ def _merge(counts: Ints, small: Ints, nearest: NDArray[Any]) -> Ints:
 
 def _nearest(centroids: Floats) -> NDArray[Any]:
     """Each group's nearest other group."""
-    near = neighbour_lists(padded(centroids - centroids.mean(axis=0)), min(8, len(centroids) - 1))[0][:, 0]
+    points = padded(centroids - centroids.mean(axis=0))
+    # Groups that a stopped search gave have to keep k units too.
+    near = shielded(lambda: neighbour_lists(points, min(8, len(centroids) - 1)))[0][:, 0]
     # A list of trees may miss a group whose leaf has no other one: any group does, and the next round sees a centroid.
     return np.where(near < 0, (np.arange(near.size) + 1) % near.size, near)
 
@@ -177,9 +176,6 @@ def check_within(table: Table, within: Sequence[str]) -> None:
 
 def _labels(table: Table, name: str) -> Labels:
     """Ranks where the column has an order, else the distinct values."""
-    series = wrap(table.frame)[name]
-    if is_beyond_python(series):
-        return labels_of(Table(pl.DataFrame({name: moment_texts(series)})), name, "nominal")
     try:
         kind = kind_of(table, name)
     except ShoalError:  # value-labelled codes and the like: any values make classes

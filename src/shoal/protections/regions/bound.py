@@ -19,7 +19,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from shoal.arrays import Floats, Ints
-from shoal.engine.progress import Progress, silent
+from shoal.engine.control import Control, current
+from shoal.engine.progress import silent
 from shoal.protections.regions.flow import Flow, Network
 from shoal.protections.regions.outliers import critical_taus
 from shoal.protections.regions.targets import Search, compatible_bounds, improve
@@ -33,7 +34,7 @@ IMPOSSIBLE = 1e12
 
 
 @dataclass(frozen=True)
-class Case:
+class StageCase:
     """One way in which the test's last stage can pass.
 
     least, most: bounds on the districts' counts. low, high, number: of the classes they are spread over.
@@ -48,8 +49,9 @@ class Case:
     prices: Floats | None = None
 
 
-def masked_bound(search: Search, steps: int = 20_000, progress: Progress = silent) -> float:
+def masked_bound(search: Search, steps: int = 20_000, control: Control | None = None) -> float:
     """The least distortion that any masked solution can have, as far as `steps` subgradient steps can tell."""
+    control = control or current().part(progress=silent)
     if search.best is None or not _sharp(search):
         return plain_bound(search)
     places = Places.of(search.network, search.best)
@@ -78,7 +80,8 @@ def masked_bound(search: Search, steps: int = 20_000, progress: Progress = silen
                 low, high = np.maximum(case.low[classes], case.least), np.minimum(case.high[classes], case.most)
                 search.solve(low, high, starts[key])
                 left.append(replace(case, bound=max(bound, case.bound), prices=prices))
-            progress(steps - budget, steps, search.ceiling, "lower bound")
+            control.show(steps - budget, steps, search.ceiling, "lower bound")
+            control.check()
         cases = left
         after = (search.ceiling, -min((c.bound for c in cases), default=np.inf), len(cases))
         patience = patience - 1 if after >= before else PATIENCE
@@ -102,7 +105,7 @@ def plain_bound(search: Search) -> float:
     return search.ceiling if flow is None else min(flow.metric, search.ceiling)
 
 
-def _cases(search: Search) -> Iterator[Case]:
+def _cases(search: Search) -> Iterator[StageCase]:
     """Every case whose counts could suffice and which the cuts do not rule out, the greatest height first.
 
     One of the outlying districts is the highest of them; what it leaves of the compatibility bounds the others.
@@ -125,12 +128,12 @@ def _cases(search: Search) -> Iterator[Case]:
             if x * m <= 4 * total:
                 # So low a height may pass in other ways too: the test may throw out low values where the median
                 # is at least x/2, and half of the districts with it. One class without levels stands for them all.
-                yield Case(low, np.minimum(high, total), *_one_class(m, total), relaxed)
+                yield StageCase(low, np.minimum(high, total), *_one_class(m, total), relaxed)
                 continue
             for thrown in range(min(m - 3, total // x) + 1):
                 slope = taus[m - thrown] / 1.349
                 for classes in _levels_at(m - thrown, thrown, x, slope, total):
-                    yield Case(low, np.minimum(high, total), *classes, relaxed)
+                    yield StageCase(low, np.minimum(high, total), *classes, relaxed)
 
 
 def _one_class(districts: int, total: int) -> tuple[Ints, Ints, Ints]:
@@ -184,7 +187,7 @@ class Places:
 
 
 def _case_bound(
-    search: Search, case: Case, places: Places, prices: Floats, steps: int
+    search: Search, case: StageCase, places: Places, prices: Floats, steps: int
 ) -> tuple[float, Floats, Ints, int]:
     """The best bound of a case found by Polyak's subgradient steps, its prices of movers, the classes, the steps used.
 

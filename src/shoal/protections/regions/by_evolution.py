@@ -9,15 +9,16 @@ and flow solutions among the first individuals.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
+from threading import Lock
 
 import numpy as np
 
-from shoal.arrays import Floats
-from shoal.engine.progress import Progress, silent
-from shoal.engine.stopping import stoppable
-from shoal.errors import UsageError
+from shoal.arrays import Bytes, Floats
+from shoal.engine.control import Control, current
+from shoal.errors import Stopped, UsageError
 from shoal.protections.regions.flow import Network
 from shoal.protections.regions.kernels import masking as kernels
 from shoal.protections.regions.kernels import swap_memetic
@@ -61,51 +62,70 @@ def mask_by_evolution(
     *,
     seed: int = 0,
     seeds: Sequence[Solution] = (),
-    threads: int = 1,
     network: Network | None = None,
-    progress: Progress = silent,
+    control: Control | None = None,
 ) -> Answer:
     """All feasible solutions of the runs' last populations, the least distortion first.
 
     seeds: solutions that every run starts with (flow seeding); in the end the feasible solutions then get the
     swaps of least distortion for their signals.
     """
+    control = control or current()
     settings = settings or Settings()
     network = network or Network(task)
-    ground = _Ground(task, settings, network, seeds)
-    numbers = np.random.SeedSequence(seed).generate_state(settings.runs).astype(np.int64)
+    tables = _SharedTables(task, settings, network, seeds)
+    numbers = np.random.SeedSequence(seed).generate_state(settings.runs, np.uint64)
     solutions: dict[tuple[bytes, float], Solution] = {}
-    candidates, traces = 0, []
-    with ThreadPoolExecutor(max(1, threads)) as pool:
-        runs = [pool.submit(ground.run, number) for number in numbers]
-        progress(0, settings.runs, None, "runs")
-        with stoppable() as stop:
-            for done in range(settings.runs):
-                wait(runs[: done + 1])
-                reached = [s.metric for run in runs[: done + 1] for s in run.result()[0] if s.feasible]
-                progress(done + 1, settings.runs, min(reached, default=None), "runs")
-        if stop.asked:  # what is under way is done to its end, the rest is not begun
-            pool.shutdown(cancel_futures=True)
-    for found, trace in (run.result() for run in runs if not run.cancelled()):
-        candidates += len(found)
-        traces.append(trace)
-        for solution in found:
+    runs = _Runs(tables, control)
+    control.run([partial(runs.run, place, number) for place, number in enumerate(numbers)])
+    ended = [runs.ended[place] for place in sorted(runs.ended)]
+    for run_solutions, _ in ended:
+        for solution in run_solutions:
             solutions.setdefault((solution.counts.tobytes(), round(solution.metric, 9)), solution)
+    if not solutions:
+        control.check()
     ranked = sorted(solutions.values(), key=_rank)
     feasible = [s for s in ranked if s.feasible]
+    with suppress(Stopped):  # then they stay as they are
+        feasible = _refined(task, settings, network, feasible) if seeds else feasible
     return Answer(
-        solutions=_refined(task, settings, network, feasible) if seeds else feasible,
-        candidates=candidates,
+        solutions=feasible,
+        candidates=sum(len(run_solutions) for run_solutions, _ in ended),
         fittest=max(ranked, key=lambda s: s.facts["fitness"]),
-        traces=traces,
-        stopped=stop.asked,
+        traces=[trace for _, trace in ended],
+        stopped=control.stopped,
     )
 
 
-def _refined(task: Task, settings: Settings, network: Network, found: Sequence[Solution]) -> list[Solution]:
+class _Runs:
+    """The runs that have ended, in any order; progress shows them in theirs."""
+
+    def __init__(self, tables: _SharedTables, control: Control) -> None:
+        self.ended: dict[int, tuple[list[Solution], Floats]] = {}
+        self._tables, self._control = tables, control
+        self._lock, self._shown = Lock(), 0
+        self._show(None)
+
+    def run(self, place: int, number: int) -> None:
+        """Do one run, unless the work is stopped; the one that is under way then ends with its last generation."""
+        if self._control.stopped:
+            return
+        result = self._tables.run(number, self._control.flag)
+        with self._lock:
+            self.ended[place] = result
+            while self._shown in self.ended and not self._control.stopped:
+                self._shown += 1
+                first = (self.ended[place][0] for place in range(self._shown))
+                self._show(min((s.metric for run in first for s in run if s.feasible), default=None))
+
+    def _show(self, best: float | None) -> None:
+        self._control.show(self._shown, self._tables.settings.runs, best, "runs")
+
+
+def _refined(task: Task, settings: Settings, network: Network, solutions: Sequence[Solution]) -> list[Solution]:
     """The same signals, each once, reached by the swaps of least distortion."""
     refined: dict[bytes, Solution] = {}
-    for solution in found[:REFINED]:
+    for solution in solutions[:REFINED]:
         flow = network.target(solution.counts)
         if flow is not None and solution.counts.tobytes() not in refined:
             better = network.solution(flow)
@@ -135,7 +155,7 @@ def penalty_centre(task: Task, settings: Settings) -> float:
     return settings.centre if settings.centre is not None else max(1.0, float(np.round(0.915 * task.movable)))
 
 
-class _Ground:
+class _SharedTables:
     """What all runs share: the tables of the task."""
 
     def __init__(self, task: Task, settings: Settings, network: Network, seeds: Sequence[Solution]) -> None:
@@ -166,7 +186,7 @@ class _Ground:
         place[vitals], place[partners] = np.arange(vitals.size), np.arange(partners.size)
         self.seeds = [place[s.swaps] for s in list(seeds)[: settings.population]]
 
-    def run(self, seed: int) -> tuple[list[Solution], Floats]:
+    def run(self, seed: int, flag: Bytes) -> tuple[list[Solution], Floats]:
         """One run's last population, and its best, mean and deviation by generation."""
         task, settings = self.task, self.settings
         size = settings.population + 2 * settings.pairs
@@ -180,20 +200,22 @@ class _Ground:
         trace = np.zeros((settings.generations, 3))
         sizes = [settings.population, settings.pairs, settings.tournament, settings.generations, len(self.seeds)]
         swap_memetic.evolve(
-            int(seed), np.array(sizes, dtype=np.int64), self._numbers(), self.where_v, self.where_u, self.bounds_v,
-            self.bounds_u, self.who, self.near, self.dense, self.ordinal, self.nominal, self.prices,
+            np.array([seed], dtype=np.uint64), np.array(sizes, dtype=np.int64), self._numbers(),
+            self.where_v, self.where_u, self.bounds_v, self.bounds_u, self.who, self.near,
+            self.dense, self.ordinal, self.nominal, self.prices,
             task.signal.counts, self.shape, task.outlying, self.restriction,
-            critical_taus(task.districts, task.limits.alpha), rows_v, rows_u, rows_c, lengths, total, fitness, trace,
+            critical_taus(task.districts, task.limits.alpha), rows_v, rows_u, rows_c, lengths, total, fitness,
+            trace, flag,
         )  # fmt: skip
-        found = []
-        for i in range(settings.population):
+        solutions = []
+        for i in np.flatnonzero(fitness[: settings.population] >= 0.0):  # all of them, unless it was stopped early
             n = lengths[i]
             swaps = np.stack([task.vitals[rows_v[i, :n]], task.partners[rows_u[i, :n]]], axis=1)
             counts = task.check(swaps)
             metric = float(rows_c[i, :n].sum())
             facts = {"fitness": float(fitness[i])}
-            found.append(Solution(swaps, counts, metric, task.judge(counts, metric), facts))
-        return found, trace
+            solutions.append(Solution(swaps, counts, metric, task.judge(counts, metric), facts))
+        return solutions, trace
 
     def _numbers(self) -> Floats:
         s = self.settings

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.arrays import Floats, Ints
+from shoal.engine.control import current
 from shoal.errors import PromiseError
 from shoal.protections.regions.kernels import swap_flow
 from shoal.protections.regions.similarity import NearestPartners, nearest_partners
@@ -93,9 +94,20 @@ class Network:
         out = np.empty((m, m))
         table = self.nearest
         bounds = np.stack([flow.counts, flow.counts, flow.counts])
+        control = current()
         swap_flow.shift_costs(
-            self.home, table.who, table.cost, bounds, flow.stand, flow.paid, flow.owner, flow.potential, out
+            self.home,
+            table.who,
+            table.cost,
+            bounds,
+            flow.stand,
+            flow.paid,
+            flow.owner,
+            flow.potential,
+            out,
+            control.flag,
         )
+        control.check()
         return out
 
     def swaps(self, flow: Flow) -> Ints:
@@ -142,10 +154,12 @@ class Network:
                 potential=start.potential.copy(),
             )  # fmt: skip
         bounds = np.stack([low, high, flow.counts]).astype(np.int64)
+        control = current()
         done = swap_flow.solve(
             self.home, self.where, table.who, table.cost, bounds,
-            flow.stand, flow.partner, flow.paid, flow.owner, flow.potential,
+            flow.stand, flow.partner, flow.paid, flow.owner, flow.potential, control.flag,
         )  # fmt: skip
+        control.check()
         return None if done < 0 else replace(flow, counts=bounds[2].copy())
 
     def _extend(self, flow: Flow) -> bool:

@@ -1,8 +1,8 @@
 """Hide where a group is concentrated: target signals drawn at random that show the group at no alpha and in no signal.
 
-Chertov and Tavrov 2017 ask that the original outliers are none at one alpha, and take the least distortion. That leaves
-them the largest regions, makes new peaks, and can be predicted. Here the original outliers get heights like those of
-ordinary regions, drawn for each, and what they give away is spread evenly at random over the others:
+Chertov and Tavrov 2017 ask that the original outliers are ordinary at one alpha, and take the least distortion. That
+leaves them the largest regions, makes new peaks, and can be predicted. Here the original outliers get heights like
+those of ordinary regions, drawn for each, and what they give away is spread evenly at random over the others:
 
     for every window of heights (the upper tenth of the ordinary ones, the upper quarter, the upper half, ..., all):
         until the signal hides the group, at most so often:
@@ -18,15 +18,15 @@ A wider window is a better protection: an intruder who knows the method must con
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.arrays import Bools, Floats, Ints
-from shoal.engine.progress import Progress, silent
-from shoal.engine.stopping import stoppable
-from shoal.errors import UsageError
+from shoal.engine.control import Control, current
+from shoal.errors import Stopped, UsageError
 from shoal.protections.regions.bound import masked_bound, plain_bound
 from shoal.protections.regions.flow import Network
 from shoal.protections.regions.kernels import swap_targets
@@ -77,7 +77,7 @@ def concealment(
         raise UsageError(f"alphas must be numbers between 0 and 1, as in 0.001,0.01,0.05; not {list(alphas)}")
     if decoys < 0 or decoys >= task.districts - task.outlying.size:
         most = task.districts - task.outlying.size - 1
-        raise UsageError(f"decoys must be between 0 and {most} (the regions that are no outliers, less one)")
+        raise UsageError(f"decoys must be between 0 and {most} (the regions that are not outliers, less one)")
     kinds = ["quantity", "concentration", *([] if second is None else ["difference"])]
     signals = [goal_signal(task.district, task.vital, kind, second if kind == "difference" else None) for kind in kinds]
     return Concealment(tuple(signals), values, task.limits.side, decoys)
@@ -101,34 +101,37 @@ def hide_by_flow(
     budget: int = 60,
     steps: int = 0,
     network: Network | None = None,
-    progress: Progress = silent,
+    control: Control | None = None,
 ) -> Answer:
     """The front of distortion against protection, the least distortion first; every solution hides the group.
 
     budget: target signals that may be drawn. steps: work on the lower bound, beyond what the compatibility threshold
     alone costs; it holds for every solution that the published settings would call feasible.
     """
+    control = control or current()
     direct = DirectSwaps(task)
     solutions: list[Solution] = []
     tried = 0
-    with stoppable() as stop:
+    with suppress(Stopped):
         for number, window in enumerate(reversed(WINDOWS)):
-            progress(number, len(WINDOWS), min((s.metric for s in solutions), default=None), "flows over targets")
+            control.show(number, len(WINDOWS), min((s.metric for s in solutions), default=None), "flows over targets")
+            control.check()
             drawn = draw_target(task, conditions, rng, window, max(1, budget // len(WINDOWS)))
             tried += max(1, budget // len(WINDOWS)) if drawn is None else drawn.tries
             solution = None if drawn is None else direct.least(drawn.counts)
             if drawn is not None and solution is not None:
                 facts = {"window": window, "candidates": float(candidate_regions(task, conditions, drawn))}
                 solutions.append(replace(solution, facts=facts, decoys=drawn.decoys))
-        progress(len(WINDOWS), len(WINDOWS), min((s.metric for s in solutions), default=None), "flows over targets")
+        best = min((s.metric for s in solutions), default=None)
+        control.show(len(WINDOWS), len(WINDOWS), best, "flows over targets")
     if not solutions:
-        stop.again()
+        control.check()
     feasible = front([s for s in solutions if s.feasible])
     bound = 0.0
-    with stoppable() as late:
-        if feasible and not stop.asked:
+    with suppress(Stopped):
+        if feasible and not control.stopped:
             bound = _bound(network or Network(task), feasible[0], steps)
-    return Answer(feasible, candidates=tried, bound=bound, stopped=stop.asked or late.asked, beyond=solutions)
+    return Answer(feasible, candidates=tried, bound=bound, stopped=control.stopped, beyond=solutions)
 
 
 class DirectSwaps:
@@ -192,11 +195,11 @@ def nearest_choices(task: Task, conditions: Concealment, answer: Answer, rng: Rn
         if more < task.districts - task.outlying.size and _possible(task, replace(conditions, decoys=more), rng):
             choices.append(f"{more} new outlier{'s' if more > 1 else ''} that hide the others (--decoys {more})")
             break
-    found = "; or ".join(choices) or "nothing by a lower compatibility, fewer alphas or 5 decoys; name fewer outliers"
+    offers = "; or ".join(choices) or "nothing by a lower compatibility, fewer alphas or 5 decoys; name fewer outliers"
     return (
         f"The group cannot be hidden: no signal out of {answer.candidates} drawn has a compatibility of "
         f"{task.limits.compatibility:g}, no original outlier and no new one at alpha {alphas} in "
-        f"{' and '.join(s.kind for s in conditions.signals)}. What could be had: {found}"
+        f"{' and '.join(s.kind for s in conditions.signals)}. What could be had: {offers}"
     )
 
 
@@ -246,7 +249,7 @@ def candidate_regions(task: Task, conditions: Concealment, drawn: Drawn) -> int:
 def limited_regions(task: Task, conditions: Concealment, solution: Solution) -> Ints:
     """The regions that cannot take their share of the moved vital records: with it they would be new outliers.
 
-    Their share is what every region that is no original outlier and no decoy gets on average.
+    Their share is what every region that is neither an original outlier nor a decoy gets on average.
     """
     others = np.setdiff1d(np.arange(task.districts), [*task.outlying, *solution.decoys])
     share = max(0.0, float((solution.counts - task.signal.counts)[others].mean()))
@@ -266,6 +269,7 @@ def draw_target(task: Task, conditions: Concealment, rng: Rng, window: float, tr
     """A random signal that hides the group, its original outliers at heights in the window; None: not found."""
     moves = max(5_000, min(MOVES, 1_000_000 // task.districts))
     for number in range(tries):
+        current().check()
         decoys = _decoys(task, conditions, rng)
         low, high = _target_bounds(task, conditions, decoys)
         counts = _first_draw(task, conditions, rng, window, decoys, (low, high), EVEN[number % len(EVEN)])
@@ -384,12 +388,12 @@ def _places(
 
 def _heights(task: Task, conditions: Concealment, others: Ints, share: float, place: Floats, blend: Floats) -> Ints:
     """For each original outlier a count at a quantile of the ordinary heights, between what the signals ask for."""
-    asked = []
+    counts = []
     for signal in conditions.signals:
         ordinary = signal.of(task.signal.counts)[others] + share / signal.scale[others]
         values = np.quantile(ordinary, place)
-        asked.append(values * signal.scale[task.outlying] + signal.offset[task.outlying])
-    least, most = np.min(asked, axis=0), np.max(asked, axis=0)
+        counts.append(values * signal.scale[task.outlying] + signal.offset[task.outlying])
+    least, most = np.min(counts, axis=0), np.max(counts, axis=0)
     return np.round(least + blend * (most - least)).clip(0).astype(np.int64)
 
 

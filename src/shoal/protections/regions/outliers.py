@@ -27,7 +27,7 @@ def outliers(signal: ArrayLike, alpha: float = 0.01, side: str = "both") -> Ints
             the value farthest from M, if farther than tau * s, is an outlier and is taken out
         until none is
 
-    Of equally far values the first goes first. Where s is 0 no outliers can be told: `tau_test` says so.
+    Of equally far values the first goes first. Where s is 0 no outliers can be found: `tau_test` says so.
 
     >>> outliers([2, 3, 2, 4, 3, 90, 3, 2])
     array([5])
@@ -78,7 +78,7 @@ def tau_test(signal: ArrayLike, alpha: float = 0.01, side: str = "both") -> TauT
 
 @lru_cache(maxsize=64)
 def critical_taus(size: int, alpha: float) -> Floats:
-    """tau for every number of values 0..size; infinite below 3, where no outlier can be told."""
+    """tau for every number of values 0..size; infinite below 3, where no outlier can be found."""
     from scipy.stats import t as student
 
     if not 0.0 < alpha < 1.0:

@@ -1,4 +1,4 @@
-"""`shoal.mask_group`: a table in, swaps between regions in the middle, a masked release out.
+"""The work of `shoal.mask_group`: a table in, swaps between regions in the middle, a masked release out.
 
 Group anonymity after Chertov and Tavrov 2017. By default the group is hidden at every alpha and in every signal, and
 every choice is drawn from the run's secret (`hiding.py`); settings "published" is the paper's selection.
@@ -6,9 +6,12 @@ every choice is drawn from the run's secret (`hiding.py`); settings "published" 
 
 from __future__ import annotations
 
+import csv
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +19,11 @@ from numpy.typing import NDArray
 from shoal.arrays import Bools, Ints
 from shoal.attacks.membership import attack_regions
 from shoal.engine.clock import Clock
-from shoal.engine.progress import Progress, silent
-from shoal.errors import InputError, PromiseError, UsageError, check_choice, unknown
-from shoal.gate.asked import Asked, TargetGroup
-from shoal.protections.recorded import recorded
+from shoal.engine.control import current, shielded
+from shoal.errors import InputError, PromiseError, UsageError, unknown
+from shoal.gate.promises import Masked, Promise, SameValues
+from shoal.measures.assessment import Figure
+from shoal.protections.regions import MASK
 from shoal.protections.regions.by_evolution import Settings, fitness, mask_by_evolution
 from shoal.protections.regions.by_flow import flow_seeds, mask_by_flow
 from shoal.protections.regions.dependence import tie
@@ -32,109 +36,111 @@ from shoal.protections.regions.hiding import (
     limited_regions,
     nearest_choices,
 )
-from shoal.protections.regions.outliers import tau_test
-from shoal.protections.regions.protection import ALPHAS, Protection
+from shoal.protections.regions.protection import Protection
+from shoal.protections.regions.restriction import AutomaticThreshold
 from shoal.protections.regions.similarity import Influential, influential
 from shoal.protections.regions.targets import compatible_bounds
 from shoal.protections.regions.task import Answer, Limits, Solution, Task, masking_task
 from shoal.release import Release
+from shoal.sources.files import atomically
 from shoal.sources.reading import as_table
-from shoal.table.columns import coded
+from shoal.table.column import Column, ColumnCodes
 from shoal.table.frames import wrap
 from shoal.table.table import Table
 
-METHODS = ("flow", "memetic")
-FLOW_OPTIONS = ("budget", "steps")
-MEMETIC_OPTIONS = (*Settings.__dataclass_fields__, "flow_seeds")
-# Compatibility and distortion thresholds, by settings.
-THRESHOLDS = {"hiding": (0.95, 0.5), "published": (0.5, 0.3)}
+
+@dataclass(frozen=True)
+class Target:
+    """The group to hide, and where it is concentrated. along: columns that are swapped with the regions."""
+
+    vital: tuple[str, Sequence[Any]]
+    parameter: str
+    along: tuple[str, ...]
+    signal: str
+    second: tuple[str, Sequence[Any]] | None
 
 
-@recorded("mask")
-def mask_group(
+@dataclass(frozen=True)
+class Matching:
+    """The columns in which swapped records should agree, and what a difference costs."""
+
+    columns: tuple[str, ...]
+    ordinal: tuple[str, ...]
+    weights: dict[str, float]
+    chi: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class OutlierChoice:
+    """The regions to mask and what to bring them to, where they are given; else how that is found."""
+
+    outliers: Sequence[Any] | None
+    thresholds: Sequence[float] | None
+    nth: int
+    rule: str
+    restriction: str
+    root: bool
+
+
+@dataclass(frozen=True)
+class Aim:
+    """What a solution must keep, and which of several is taken."""
+
+    settings: str
+    alphas: Sequence[float]
+    decoys: int
+    pick: int | None
+
+
+@dataclass(frozen=True)
+class Searching:
+    """How solutions are found, and what the choices are drawn from."""
+
+    method: str
+    options: dict[str, Any]
+    seed: int
+    secret: str | None
+
+
+def protect(
     data: Any,
-    *,
-    vital: tuple[str, Sequence[Any]],
-    parameter: str,
-    influential: Sequence[str],
-    ordinal: Sequence[str] = (),
-    weights: Mapping[str, float] | None = None,
-    chi: tuple[float, float] = (0.0, 1.0),
-    along: Sequence[str] = (),
-    settings: str = "hiding",
-    method: str = "flow",
-    signal: str = "quantity",
-    second: tuple[str, Sequence[Any]] | None = None,
-    outliers: Sequence[Any] | None = None,
-    thresholds: Sequence[float] | None = None,
-    nth: int = 1,
-    rule: str = "largest",
-    restriction: str = "zmf",
-    root: bool = False,
-    alpha: float = 0.01,
-    alphas: Sequence[float] = ALPHAS,
-    side: str = "both",
-    compatibility: float | None = None,
-    sensitivity: float = 0.0,
-    distortion: float | None = None,
-    decoys: int = 0,
-    pick: int | None = None,
-    seed: int = 0,
-    secret: str | None = None,
-    threads: int = 1,
-    progress: Progress = silent,
-    **options: Any,
+    target: Target,
+    matching: Matching,
+    outlier_choice: OutlierChoice,
+    limits: Limits,
+    aim: Aim,
+    searching: Searching,
 ) -> GroupRelease:
-    """Swap the regions of vital records with those of similar other records, so that the group's outliers are hidden.
-
-    vital: a column and the values that make a record vital. parameter: the column of regions. influential: the columns
-    in which swapped records should agree; those in `ordinal` as numbers, the others as categories. along: columns that
-    are tied to the regions and are swapped with them. settings: hiding (original outliers are neither outliers nor the
-    largest regions at any of `alphas` in any signal, and there is no new outlier) or published (Chertov and Tavrov
-    2017: no outliers at `alpha` in one signal). method: flow (least distortion) or memetic (published settings only).
-    signal: quantity, concentration, or difference (with `second`, another group): where the outliers are looked for.
-    outliers, thresholds: regions to mask and the values to bring them to, found by the tau test at `alpha` and by
-    `rule` (largest: the nth largest ordinary value; below: that minus a fifth of the gap) if not given. compatibility,
-    sensitivity, distortion: when a solution is feasible. decoys: how many ordinary regions, drawn at random, are made
-    to stand out. pick: which of the feasible solutions, by distortion. secret: 128 random bits, hexadecimal, that every
-    choice is drawn from; drawn anew if neither a secret nor a seed is given. options: budget, steps (flow); runs,
-    generations, population, pairs, tournament, recombination, mutation, p_mem, centre, tau, flow_seeds (memetic).
-    """
-    check_choice("method", method, METHODS)
-    check_choice("settings", settings, THRESHOLDS)
-    _check_options(method, settings, options, sensitivity, decoys)
+    """The release of a table in which a group is hidden by swaps between regions."""
+    vital, parameter, along, settings, pick = target.vital, target.parameter, target.along, aim.settings, aim.pick
+    method, options = searching.method, searching.options
+    _check_settings(method, aim, limits.sensitivity)
     table = as_table(data)
     clock = Clock()
-    along = tuple(along)
     _check_ties(table, parameter, along)
     _check_units(table, parameter)
     labels, district = _numbered(table, parameter, by_label=settings == "published")
-    usual = THRESHOLDS[settings]
-    limits = Limits(
-        usual[0] if compatibility is None else compatibility,
-        sensitivity,
-        usual[1] if distortion is None else distortion,
-        alpha,
-        side,
-    )
-    second_group = None if second is None else _marked(table, second, "second")
+    second_group = None if target.second is None else _marked(table, target.second, "second")
+    outliers, thresholds = outlier_choice.outliers, outlier_choice.thresholds
     task = masking_task(
         district,
         _marked(table, vital, "vital"),
-        _influential(table, tuple(influential), tuple(ordinal), dict(weights or {}), chi, parameter),
-        kind=signal,
+        _influential(table, matching, parameter),
+        kind=target.signal,
         second=second_group,
         limits=limits,
         outlying=None if outliers is None else _places(labels, outliers, parameter),
-        threshold=None if thresholds is None else _given_thresholds(labels, thresholds, outliers),
-        nth=nth,
-        rule=rule,
-        shape=restriction,
-        root=root,
+        threshold=(
+            AutomaticThreshold(outlier_choice.nth, outlier_choice.rule)
+            if thresholds is None
+            else _given_thresholds(labels, thresholds, outliers)
+        ),
+        shape=outlier_choice.restriction,
+        root=outlier_choice.root,
         labels=labels,
     )
-    conditions = concealment(task, second_group, alphas, decoys)
-    run = _Run(task, conditions, secret, seed, threads, progress)
+    conditions = concealment(task, second_group, aim.alphas, aim.decoys)
+    run = _Run(task, conditions, searching.secret, searching.seed)
     if settings == "hiding":
         answer, network = run.hide(options)
         pick = default_pick(answer.solutions) if pick is None and answer.solutions else pick
@@ -142,9 +148,10 @@ def mask_group(
         answer, network = run.as_published(method, options)
     solution = _picked(answer, 1 if pick is None else pick, method)
     frame = _swapped(table, (parameter, *along), solution.swaps)
-    found = conditions.measure(task, solution.counts)
-    facts = _facts(task, labels, method, network, answer, solution, 1 if pick is None else pick, options)
-    facts |= {"settings": settings, **_measured(task, conditions, labels, solution, found)}
+    measured = conditions.measure(task, solution.counts)
+    about = (task, labels, method, network, answer, solution, 1 if pick is None else pick, options)
+    facts = shielded(lambda: _facts(*about))  # a search that was stopped has them too
+    facts |= {"settings": settings, **_measured(task, conditions, labels, solution, measured)}
     facts |= {"attack": _attacked(table, parameter, along, vital[0], task, solution, labels)}
     release = GroupRelease(
         original=table,
@@ -153,12 +160,15 @@ def mask_group(
         k=None,
         facts={**facts, **clock.read()},
         solution=solution,
-        title="Group anonymity",
+        title=MASK.title,
         extra={"answer": answer, "labels": labels},
         task=task,
         parameter=parameter,
         vital=vital,
         conditions=conditions if settings == "hiding" else None,
+        promises=_promises(
+            task, (parameter, *along), vital, target.second, conditions if settings == "hiding" else None, labels
+        ),
     )
     release.verify()
     return release
@@ -172,64 +182,20 @@ class GroupRelease(Release):
     parameter: str
     vital: tuple[str, Sequence[Any]]
     conditions: Concealment | None = None
-    kind: ClassVar[str] = "masking"
-    draws_at_random: ClassVar[bool] = True
 
-    def verify(self) -> None:
-        """Check on the final table: totals, sizes, one swap per record, only swapped pairs changed, outliers hidden."""
-        super().verify()
-        labels, before = _districts(self.original, self.parameter)
-        same, after = _districts(self.protected, self.parameter)
-        if labels != same:
-            raise PromiseError("the regions of the protected table are not those of the original; nothing is written")
-        if (np.bincount(before) != np.bincount(after)).any():
-            raise PromiseError("a region's number of records changed; nothing is written")
-        swaps = self.solution.swaps
-        if np.unique(swaps).size != swaps.size:
-            raise PromiseError("a record is in more than one swap; nothing is written")
-        expected = Table(_swapped(self.original, self.changed, swaps))
-        for name in self.changed:
-            if not expected.same_column(self.protected, name):
-                raise PromiseError(f"a record outside the swaps changed its {name!r}; nothing is written")
-        vital = _marked(self.protected, self.vital, "vital")
-        place = {label: number for number, label in enumerate(self.extra["labels"])}
-        number = np.array([place[label] for label in labels])
-        counts = np.bincount(number[after[vital]], minlength=len(labels))
-        if counts.sum() != self.task.signal.counts.sum():
-            raise PromiseError("the number of vital records changed; nothing is written")
-        self._verify_signal(counts)
+    @property
+    def step_figures(self) -> list[Figure]:
+        """What the swaps cost: they hide no record, so no class is counted."""
+        meaning = "distortion: how much the swaps change the matching columns"
+        cost = Figure("metric", self.facts["metric"], "0 and more", meaning)
+        return [cost, Figure("compatibility", self.facts["compatibility"], "0 to 1", "how far the signal is masked")]
 
-    def _verify_signal(self, counts: Ints) -> None:
-        """The original outliers are hidden as the settings ask, by the signal of the final table."""
-        task, labels = self.task, self.extra["labels"]
-        if self.conditions is not None:
-            found = self.conditions.measure(task, counts)
-            if not found.hidden_but_for(self.solution.decoys):
-                raise PromiseError(f"{_headline(task, self.conditions, labels, found)} Nothing is written.")
-            return
-        values, limits = task.signal.of(counts), task.limits
-        hidden = tau_test(values, limits.alpha, limits.side).hides(values, task.outlying)
-        if int((~hidden).sum()) > task.unmasked_allowed:
-            shown = ", ".join(str(labels[d]) for d in task.outlying[~hidden])
-            raise PromiseError(f"the original outliers {shown} are still outliers; nothing is written")
-
-    def asked(self) -> Asked:
-        """Only the parameter and the columns along with it changed, and their values only changed places."""
-        return replace(
-            super().asked(), roles=self.original.roles, quasi=(), swapped=self.changed, promises_k=False,
-            targets=(self._target(),),
-        )  # fmt: skip
-
-    def _target(self) -> TargetGroup:
-        """The group and what the settings guarantee of its signal; the published ones look at one alpha only."""
-        labels, conditions = self.extra["labels"], self.conditions
-        column, values = self.vital
-        target = TargetGroup(column, tuple(values), self.parameter, tuple(_names(labels, self.task.outlying)))
-        if conditions is None:
-            return target
-        return replace(
-            target, alphas=conditions.alphas, upper=conditions.side == "upper", decoys=conditions.decoys, promised=True
-        )
+    def save_swaps(self, path: str | os.PathLike[str]) -> None:
+        """Write the list of swaps as CSV, all or nothing."""
+        with atomically(Path(path)) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, ["vital_row", "from", "partner_row", "to", "metric"])
+            writer.writeheader()
+            writer.writerows(self.swap_list())
 
     def swap_list(self) -> list[dict[str, Any]]:
         """The swaps: rows (counted from 1) of the vital record and its partner, their regions, their metric."""
@@ -248,6 +214,31 @@ class GroupRelease(Release):
         ]
 
 
+def _promises(
+    task: Task,
+    changed: tuple[str, ...],
+    vital: tuple[str, Sequence[Any]],
+    second: tuple[str, Sequence[Any]] | None,
+    conditions: Concealment | None,
+    labels: list[Any],
+) -> tuple[Promise, ...]:
+    """Values only change places, and the settings decide what the signal may show; conditions: of settings hiding."""
+    outliers = tuple(_names(labels, task.outlying))
+    beside = None if second is None else (second[0], tuple(second[1]))
+    masked = Masked(changed[:1], vital[0], tuple(vital[1]), beside, outliers)
+    if conditions is not None:
+        signals = tuple(signal.kind for signal in conditions.signals)
+        upper, decoys = conditions.side == "upper", conditions.decoys
+        hidden = replace(masked, signals=signals, alphas=conditions.alphas, upper=upper, decoys=decoys)
+        return SameValues(changed), hidden
+    limits = task.limits
+    published = replace(
+        masked, signals=(task.signal.kind,), alphas=(limits.alpha,), upper=limits.side == "upper",
+        allowed=task.unmasked_allowed, outliers_only=True,
+    )  # fmt: skip
+    return SameValues(changed), replace(masked, promised=False), published  # what else shows is measured
+
+
 @dataclass(frozen=True, eq=False)
 class _Run:
     """One search: what it is about, and what its choices are drawn from."""
@@ -256,8 +247,6 @@ class _Run:
     conditions: Concealment
     secret: str | None
     seed: int
-    threads: int
-    progress: Progress
 
     def hide(self, options: Mapping[str, Any]) -> tuple[Answer, None]:
         """Solutions that hide the group. Records and regions are numbered at random, so that no choice can depend on
@@ -266,8 +255,9 @@ class _Run:
         rng = self._random()
         order, number = rng.permutation(task.district.size), rng.permutation(task.districts)
         mixed, conditions = task.renumbered(number).in_order(order), self.conditions.renumbered(number)
-        answer = hide_by_flow(mixed, conditions, rng, progress=self.progress, **options)
+        answer = hide_by_flow(mixed, conditions, rng, **options)
         if not answer.solutions:
+            current().check()
             raise PromiseError(nearest_choices(mixed, conditions, answer, rng))
         back = np.argsort(number)
 
@@ -287,7 +277,7 @@ class _Run:
             order, seed = draw.permutation(order.size), int(draw.integers(2**31))
         mixed = self.task.in_order(order)
         network = Network(mixed)
-        answer = _answer(mixed, method, network, seed, self.threads, self.progress, options)
+        answer = _answer(mixed, method, network, seed, options)
         return replace(answer, solutions=[replace(s, swaps=order[s.swaps]) for s in answer.solutions]), network
 
     def _random(self) -> np.random.Generator:
@@ -296,20 +286,17 @@ class _Run:
         return np.random.Generator(np.random.Philox(np.random.SeedSequence(self.seed)))
 
 
-def _check_options(method: str, settings: str, options: Mapping[str, Any], sensitivity: float, decoys: int) -> None:
-    if settings == "hiding" and method != "flow":
+def _check_settings(method: str, aim: Aim, sensitivity: float) -> None:
+    """An error for what the settings have no use for."""
+    if aim.settings == "hiding" and method != "flow":
         raise UsageError(
             f"method {method!r} searches as published and does not hide the group at every alpha: add --settings "
             'published (in Python: settings="published") to run it, or take --method flow'
         )
-    if settings == "hiding" and sensitivity:
+    if aim.settings == "hiding" and sensitivity:
         raise UsageError("sensitivity lets original outliers stay: it belongs to --settings published; leave it out")
-    if settings == "published" and decoys:
+    if aim.settings == "published" and aim.decoys:
         raise UsageError("decoys belong to --settings hiding, the default: leave out one of the two options")
-    own = FLOW_OPTIONS if method == "flow" else MEMETIC_OPTIONS
-    for name in options:
-        if name not in own:
-            raise unknown(f"option of method {method!r}", name, own)
 
 
 def _check_ties(table: Table, parameter: str, along: tuple[str, ...]) -> None:
@@ -377,15 +364,25 @@ def _districts(table: Table, parameter: str) -> tuple[list[Any], Ints]:
     """The districts' labels in order, and each record's district numbered from 0."""
     if parameter not in table.columns:
         raise unknown("column", parameter, table.columns)
-    raw = table.raw(parameter)
-    gaps = [i for i, v in enumerate(raw) if v is None or v != v] if raw.dtype.kind in "Of" else []
-    if gaps:
+    labels, coded = _labelled(table[parameter])
+    missing = np.flatnonzero(coded.missing)
+    if missing.size:
         raise InputError(
-            f"the parameter column {parameter!r} has {len(gaps)} missing values, the first in row {gaps[0] + 1}: every "
-            "record needs a district; leave these records out or give them a district of their own"
+            f"the parameter column {parameter!r} has {missing.size} missing values, the first in row "
+            f"{table[parameter].row(int(missing[0]))}: every record needs a district; leave these records out or give "
+            "them a district of their own"
         )
-    labels, codes = np.unique(raw.astype(str) if raw.dtype.kind == "O" else raw, return_inverse=True)
-    return labels.tolist(), codes.reshape(-1).astype(np.int64)
+    return labels, coded.codes.astype(np.int64)
+
+
+def _labelled(column: Column) -> tuple[list[Any], ColumnCodes]:
+    """A column's codes, and its values as people name them; a code that the file declares missing is a value."""
+    if column.kind != "number":
+        coded = column.codes
+        return [value == "True" for value in coded.values] if column.kind == "bool" else coded.values, coded
+    if column.series.dtype.is_integer() or column.series.dtype.is_float():
+        return column.stored.values, column.stored
+    return [column.cell(int(row)) for row in column.stored.first_rows()], column.stored
 
 
 def _marked(table: Table, group: tuple[str, Sequence[Any]], what: str) -> Bools:
@@ -395,38 +392,27 @@ def _marked(table: Table, group: tuple[str, Sequence[Any]], what: str) -> Bools:
         raise unknown("column", column, table.columns)
     if isinstance(values, str) or not list(values):
         raise UsageError(f"{what} needs a column and a list of values, as in (OCC, [551010, 552010]); not {group!r}")
-    marked = np.zeros(table.rows, dtype=bool)
-    raw = table.raw(column)
-    text = np.array([str(v) for v in raw.tolist()], dtype=object) if raw.dtype.kind == "O" else None
+    labels, coded = _labelled(table[column])
+    numeric = not any(isinstance(label, str) for label in labels)
+    hits: set[int] = set()
     for value in values:
-        if text is not None:
-            hits = np.asarray(text == str(value), dtype=bool)
-        else:
-            try:
-                hits = np.asarray(raw == float(value), dtype=bool)
-            except ValueError:
-                raise UsageError(
-                    f"the column {column!r} holds numbers, and the {what} value {value!r} is none"
-                ) from None
-        if not hits.any():
-            known = sorted({str(v) for v in raw.tolist()})
-            raise unknown(f"{column} value", value, known[:30])
-        marked |= hits
-    return marked
+        try:
+            wanted = float(value) if numeric else str(value)
+        except ValueError:
+            raise UsageError(f"the column {column!r} holds numbers, and the {what} value {value!r} is none") from None
+        codes = [i for i, label in enumerate(labels) if (label if numeric else str(label)) == wanted]
+        if not codes:
+            raise unknown(f"{column} value", value, sorted(map(str, labels))[:30])
+        hits.update(codes)
+    return np.isin(coded.codes, sorted(hits))
 
 
-def _influential(
-    table: Table,
-    columns: tuple[str, ...],
-    ordinal: tuple[str, ...],
-    weights: dict[str, float],
-    chi: tuple[float, float],
-    parameter: str,
-) -> Influential:
-    """The influential values as arrays; a missing cell is NaN or -1."""
+def _influential(table: Table, matching: Matching, parameter: str) -> Influential:
+    """The values of the matching columns as arrays; a missing cell is NaN or -1."""
+    columns, ordinal, weights = matching.columns, matching.ordinal, matching.weights
     for name in (*ordinal, *weights):
         if name not in columns:
-            raise unknown("influential attribute", name, columns)
+            raise unknown("matching column", name, columns)
     if parameter in columns:
         raise UsageError(f"the parameter {parameter!r} cannot be influential: it is what the swaps exchange")
     for name in columns:
@@ -436,41 +422,27 @@ def _influential(
     numbers = table.numbers(ordinal, missing="keep", allow_constant=True) if ordinal else np.empty((table.rows, 0))
     codes = np.empty((table.rows, len(nominal)), dtype=np.int32)
     for j, name in enumerate(nominal):
-        codes[:, j] = _codes(table.raw(name))
+        coded = _labelled(table[name])[1]
+        codes[:, j] = np.where(coded.missing, -1, coded.codes)
     return influential(
         numbers,
         codes,
         np.array([weights.get(name, 1.0) for name in ordinal]),
         np.array([weights.get(name, 1.0) for name in nominal]),
-        chi,
+        matching.chi,
     )
 
 
 def _column_codes(table: Table, name: str) -> Ints:
     """A code from 0 for each value of any column, numbers in rising order; missing is a value of its own."""
-    if table.kinds[name] in ("text", "category", "bool", "date", "time"):
-        return coded(table, name).codes.astype(np.int64)
-    raw = table.raw(name)
-    if table.kinds[name] == "other":  # lists and the like: by what they look like
-        raw = np.array([str(value) for value in raw.tolist()], dtype=object)
-    codes = _codes(raw)
-    codes[codes < 0] = codes.max(initial=-1) + 1
-    return codes
-
-
-def _codes(raw: NDArray[Any]) -> Ints:
-    missing = np.array([v is None for v in raw.tolist()]) if raw.dtype.kind == "O" else np.zeros(raw.size, dtype=bool)
-    codes = np.full(raw.size, -1, dtype=np.int64)
-    present = raw[~missing].astype(str) if raw.dtype.kind == "O" else raw[~missing]
-    codes[~missing] = np.unique(present, return_inverse=True)[1].reshape(-1)
-    return codes
+    return _labelled(table[name])[1].codes.astype(np.int64)
 
 
 def _places(labels: list[Any], wanted: Sequence[Any], parameter: str) -> Ints:
     names = [str(label) for label in labels]
     for label in wanted:
         if str(label) not in names:
-            raise unknown(f"district in {parameter!r}", label, names)
+            raise unknown(f"region in {parameter!r}", label, names)
     return np.array([names.index(str(label)) for label in wanted], dtype=np.int64)
 
 
@@ -490,21 +462,18 @@ def _answer(
     method: str,
     network: Network,
     seed: int,
-    threads: int,
-    progress: Progress,
     options: dict[str, Any],
 ) -> Answer:
     if method == "flow":
-        return mask_by_flow(task, network=network, progress=progress, **options)
+        return mask_by_flow(task, network=network, **options)
     rest = {name: value for name, value in options.items() if name != "flow_seeds"}
     seeds = flow_seeds(task, network) if options.get("flow_seeds") else ()
-    return mask_by_evolution(
-        task, Settings(**rest), seed=seed, seeds=seeds, threads=threads, network=network, progress=progress
-    )
+    return mask_by_evolution(task, Settings(**rest), seed=seed, seeds=seeds, network=network)
 
 
 def _picked(answer: Answer, pick: int, method: str) -> Solution:
     if not answer.solutions:
+        current().check()
         way = "take --method flow" if method == "memetic" else "lower --compatibility, raise --distortion or --alpha"
         raise PromiseError(
             f"none of the {answer.candidates} solutions that were tried masks the outliers within the thresholds; {way}"
@@ -573,22 +542,22 @@ def _facts(
 
 
 def _measured(
-    task: Task, conditions: Concealment, labels: list[Any], solution: Solution, found: Protection
+    task: Task, conditions: Concealment, labels: list[Any], solution: Solution, measured: Protection
 ) -> dict[str, Any]:
     """What the new signal still shows, where the moved vital records went, and which regions could take only few."""
     moved = task.district[solution.swaps[:, 1]]
     arrivals = np.bincount(moved, minlength=task.districts)
     return {
-        "headline": _headline(task, conditions, labels, found),
-        "hidden": found.hidden_but_for(solution.decoys),
+        "headline": _headline(task, conditions, labels, measured),
+        "hidden": measured.hidden_but_for(solution.decoys),
         "alphas": list(conditions.alphas),
-        "outliers_left": _names(labels, found.left),
-        "new_outliers": _names(labels, found.new),
-        "still_largest": _names(labels, found.largest),
+        "outliers_left": _names(labels, measured.left),
+        "new_outliers": _names(labels, measured.new),
+        "still_largest": _names(labels, measured.largest),
         "decoys": _names(labels, solution.decoys),
         "ranks": {
             kind: {str(labels[d]): int(rank) for d, rank in zip(task.outlying, ranks, strict=True)}
-            for kind, ranks in found.ranks.items()
+            for kind, ranks in measured.ranks.items()
         },
         "candidate_regions": int(solution.facts["candidates"]) if "candidates" in solution.facts else None,
         "limited_regions": _names(labels, limited_regions(task, conditions, solution)),
@@ -600,18 +569,18 @@ def _measured(
                 "outliers_before": _names(labels, np.flatnonzero(view.before)),
                 "outliers_after": _names(labels, np.flatnonzero(view.after)),
             }
-            for view in found.views
+            for view in measured.views
         ],
     }
 
 
-def _headline(task: Task, conditions: Concealment, labels: list[Any], found: Protection) -> str:
+def _headline(task: Task, conditions: Concealment, labels: list[Any], measured: Protection) -> str:
     """What was measured, in one or two sentences."""
     kinds = " and ".join(signal.kind for signal in conditions.signals)
     lowest, highest = conditions.alphas[0], conditions.alphas[-1]
     alphas = f"alpha {lowest:g}" if lowest == highest else f"alpha {lowest:g} to {highest:g}"
     every = task.outlying.size
-    left, largest, new = (_names(labels, part) for part in (found.left, found.largest, found.new))
+    left, largest, new = (_names(labels, part) for part in (measured.left, measured.largest, measured.new))
     parts = []
     if left:
         parts.append(f"{', '.join(map(str, left))} still outliers ({len(left)} of {every} original ones)")
@@ -623,7 +592,7 @@ def _headline(task: Task, conditions: Concealment, labels: list[Any], found: Pro
             one if every == 1 else f"none of the {every} original outliers is an outlier or the largest region"
         )
     parts.append(f"new outliers: {', '.join(map(str, new))}" if new else "no new outlier")
-    rank = f"Best rank of an original outlier: {found.first_rank} of {task.districts}."
+    rank = f"Best rank of an original outlier: {measured.first_rank} of {task.districts}."
     return f"Measured in {kinds} at {alphas}: {'; '.join(parts)}. {rank}"
 
 
@@ -638,14 +607,14 @@ def _attacked(
     one, two = solution.swaps[:, 0], solution.swaps[:, 1]
     released = task.district.copy()
     released[one], released[two] = task.district[two], task.district[one]
-    found = attack_regions(columns, released, task.district, task.vital, task.outlying, regions=task.districts)
+    attack = attack_regions(columns, released, task.district, task.vital, task.outlying, regions=task.districts)
     return {
-        "moved_guessed": found.guessed,
-        "moved_guessed_base": found.guessed_base,
-        "others_guessed": found.learnt,
-        "others_guessed_base": found.learnt_base,
-        "ranks": {str(labels[d]): rank for d, rank in zip(task.outlying, found.ranks, strict=True)},
-        "finds_outliers": found.finds,
+        "moved_guessed": attack.guessed,
+        "moved_guessed_base": attack.guessed_base,
+        "others_guessed": attack.learnt,
+        "others_guessed_base": attack.learnt_base,
+        "ranks": {str(labels[d]): rank for d, rank in zip(task.outlying, attack.ranks, strict=True)},
+        "finds_outliers": attack.finds,
     }
 
 

@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.arrays import Bools, Floats, Ints
+from shoal.protections.regions import ALPHAS as ALPHAS
 from shoal.protections.regions.outliers import tau_test
 from shoal.protections.regions.signal import Signal
 
 Signs = NDArray[np.int8]
-
-ALPHAS = (0.001, 0.005, 0.01, 0.02, 0.05)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,13 +54,13 @@ class Protection:
 
     @property
     def new(self) -> Ints:
-        """The regions that are outliers at an alpha and in a signal in which they were none before, on that side."""
+        """The regions that became outliers at an alpha and in a signal, or changed their side."""
         made = np.any([(view.after != 0) & (view.after != view.before) for view in self.views], axis=0)
         return np.setdiff1d(np.flatnonzero(made), self.outlying)
 
     @property
     def hidden(self) -> bool:
-        """Is no original outlier an outlier or the largest region, and no other region a new outlier?"""
+        """Whether no original outlier is an outlier or the largest region, and there are no new outliers."""
         return not (self.left.size or self.new.size or self.largest.size)
 
     def hidden_but_for(self, decoys: Ints) -> bool:

@@ -1,7 +1,7 @@
 """Restrictions on the outlying districts and how well a modified signal keeps them (Chertov and Tavrov 2017).
 
 A restriction is 1 at or beyond a threshold on the ordinary side, 0 at the original value, and falls in
-between: Z-shaped (the paper's ZMF), linear or in one step. Thresholds come from the ordinary districts.
+between: Z-shaped (the paper's ZMF), linear or in one step. Thresholds come from the ordinary regions.
 """
 
 from __future__ import annotations
@@ -41,19 +41,26 @@ def falling(x: ArrayLike, a: float, b: float, shape: str = "zmf") -> Floats:
     return np.where(way <= 0.5, 1.0 - 2.0 * way**2, 2.0 * (1.0 - way) ** 2)
 
 
-def thresholds(values: Floats, outlying: Ints, nth: int = 1, rule: str = "largest") -> Floats:
-    """A threshold for each outlying district: the nth largest ordinary value, or that minus a fifth of the gap.
+@dataclass(frozen=True)
+class AutomaticThreshold:
+    """Threshold of an outlying region: the nth largest ordinary value, or (below) that minus a fifth of the gap.
 
-    For a district that is outlying from below it is the nth smallest, plus a fifth of the gap.
+    For a region that is outlying from below it is the nth smallest, plus a fifth of the gap.
     """
-    check_choice("threshold rule", rule, RULES)
-    ordinary = np.sort(np.delete(values, outlying))
-    if not 1 <= nth <= ordinary.size:
-        raise UsageError(f"nth must be between 1 and {ordinary.size} (the ordinary districts), not {nth}")
-    middle = np.median(ordinary)
-    own = values[outlying]
-    level = np.where(own >= middle, ordinary[-nth], ordinary[nth - 1])
-    return np.asarray(level - 0.2 * (own - level) if rule == "below" else level, dtype=np.float64)
+
+    nth: int = 1
+    rule: str = "largest"
+
+    def of(self, values: Floats, outlying: Ints) -> Floats:
+        """One threshold for each outlying region."""
+        check_choice("threshold rule", self.rule, RULES)
+        ordinary = np.sort(np.delete(values, outlying))
+        if not 1 <= self.nth <= ordinary.size:
+            raise UsageError(f"nth must be between 1 and {ordinary.size} (the ordinary regions), not {self.nth}")
+        middle = np.median(ordinary)
+        original = values[outlying]
+        level = np.where(original >= middle, ordinary[-self.nth], ordinary[self.nth - 1])
+        return np.asarray(level - 0.2 * (original - level) if self.rule == "below" else level, dtype=np.float64)
 
 
 @dataclass(frozen=True)

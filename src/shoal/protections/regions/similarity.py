@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.arrays import Floats, Indices, Ints
+from shoal.engine.control import current
 from shoal.errors import InputError, UsageError
 from shoal.protections.regions.kernels import masking as kernels
 
@@ -60,7 +61,7 @@ def influential(
     nominal_weights: Floats | None = None,
     chi: tuple[float, float] = (0.0, 1.0),
 ) -> Influential:
-    """Check the values (a record a row) and weights, and lay them out for the kernels."""
+    """Check the values (one row per record) and weights, and lay them out for the kernels."""
     ordinal = np.ascontiguousarray(np.asarray(ordinal, dtype=np.float64).T)
     codes: Indices = np.ascontiguousarray(np.asarray(nominal, dtype=np.int32).T)
     if ordinal.shape[0] + codes.shape[0] == 0:
@@ -108,8 +109,10 @@ def nearest_partners(values: Influential, movers: Ints, partners: Ints, bounds: 
     who = np.empty((movers.size, bounds.size - 1, depth), dtype=np.int32)
     cost = np.empty(who.shape)
     columns = np.concatenate([movers, partners])
+    control = current()
     kernels.nearest_partners(
         values.ordinal.take(columns, axis=1), values.nominal.take(columns, axis=1), movers.size, bounds,
-        values.weights, values.same, values.other, who, cost,
+        values.weights, values.same, values.other, who, cost, control.flag,
     )  # fmt: skip
+    control.check()
     return NearestPartners(movers, partners, bounds, who, cost)

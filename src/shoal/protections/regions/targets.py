@@ -16,13 +16,15 @@ still pass them. Each profile is a flow with bounds on the districts.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from shoal.arrays import Floats, Ints
-from shoal.engine.progress import Progress, silent
-from shoal.engine.stopping import stoppable
+from shoal.engine.control import Control, current
+from shoal.engine.progress import silent
+from shoal.errors import Stopped
 from shoal.protections.regions.flow import Flow, Network
 from shoal.protections.regions.outliers import critical_taus
 from shoal.protections.regions.task import Task
@@ -71,17 +73,17 @@ class Search:
     network: Network
     budget: int
     cuts: Cuts = field(default_factory=Cuts)
-    found: dict[bytes, Flow] = field(default_factory=dict)
+    flows: dict[bytes, Flow] = field(default_factory=dict)
     best: Flow | None = None
-    progress: Progress = silent
-    stopped: bool = False
+    control: Control = field(default_factory=lambda: current().part(progress=silent))
 
     def __post_init__(self) -> None:
         self.whole = self.budget
 
     def tell(self, done: int) -> None:
-        """How many flows of the budget were solved, and the best so far."""
-        self.progress(done, self.whole, self.best.metric if self.best else None, "flows over targets")
+        """Show how many flows of the budget were solved, and the best so far; end if the work is stopped."""
+        self.control.show(done, self.whole, self.best.metric if self.best else None, "flows over targets")
+        self.control.check()
 
     @property
     def task(self) -> Task:
@@ -107,19 +109,20 @@ class Search:
     def keep(self, flow: Flow) -> bool:
         feasible = self.task.judge(flow.counts, flow.metric).feasible
         if feasible:
-            self.found.setdefault(flow.counts.tobytes(), flow)
+            self.flows.setdefault(flow.counts.tobytes(), flow)
             if flow.metric < self.ceiling - 1e-9:
                 self.best = flow
         return feasible
 
 
-def search_targets(network: Network, budget: int = 400, progress: Progress = silent) -> Search:
+def search_targets(network: Network, budget: int = 400, control: Control | None = None) -> Search:
     """Feasible target signals with their optimal flows; the cheapest one is `best`.
 
     A search that is stopped has what it found so far.
     """
-    search = Search(network, budget, progress=progress)
-    with stoppable() as stop:
+    control = control or current()
+    search = Search(network, budget, control=control)
+    with suppress(Stopped):
         profiles = sorted(_profiles(search), key=lambda p: p.promise)
         total = int(search.task.signal.counts.sum())
         for profile in profiles:
@@ -132,9 +135,8 @@ def search_targets(network: Network, budget: int = 400, progress: Progress = sil
             search.solve(profile.low, profile.high, profile.start)
         improve(search)
         search.tell(search.whole)
-    search.stopped = stop.asked
     if search.best is None:
-        stop.again()
+        control.check()
     return search
 
 

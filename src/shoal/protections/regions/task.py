@@ -11,7 +11,7 @@ import numpy as np
 from shoal.arrays import Bools, Floats, Ints
 from shoal.errors import InputError, PromiseError, UsageError
 from shoal.protections.regions.outliers import tau_test
-from shoal.protections.regions.restriction import Restrictions, thresholds
+from shoal.protections.regions.restriction import AutomaticThreshold, Restrictions
 from shoal.protections.regions.signal import Signal, goal_signal
 from shoal.protections.regions.similarity import Influential
 
@@ -72,7 +72,7 @@ class Task:
 
     @cached_property
     def room(self) -> Ints:
-        """The most vital records a district can have: those it has and one for each partner."""
+        """The largest number of vital records in a district: those it has and one for each partner."""
         return self.signal.counts + np.bincount(self.district[self.partners], minlength=self.districts)
 
     @cached_property
@@ -195,15 +195,14 @@ def masking_task(
     second: Bools | None = None,
     limits: Limits | None = None,
     outlying: Ints | None = None,
-    threshold: Floats | None = None,
-    nth: int = 1,
-    rule: str = "largest",
+    threshold: Floats | AutomaticThreshold | None = None,
     shape: str = "zmf",
     root: bool = False,
     labels: Sequence[object] | None = None,
 ) -> Task:
-    """Set up the task: the signal, its outliers (or those given) and a restriction for each; labels: for messages."""
+    """Set up the task: the signal, its outliers (or those named) and a restriction for each; labels: for messages."""
     limits = limits or Limits()
+    threshold = AutomaticThreshold() if threshold is None else threshold
     _check_groups(district, vital, second)
     signal = goal_signal(district, vital, kind, second)
     values = signal.values
@@ -212,7 +211,7 @@ def masking_task(
         # Of equal values the test may throw out only some: they are masked together.
         outlying = np.flatnonzero(np.isin(values, values[test.positions]))
         if outlying.size == 0:
-            why = "its pseudo-deviation is 0, so none can be told" if test.blind else "all values are ordinary"
+            why = "its pseudo-deviation is 0, so none can be found" if test.blind else "all values are ordinary"
             raise InputError(
                 f"the tau test finds no outliers in the signal at alpha = {limits.alpha:g} ({why}): there is nothing "
                 "to mask. Take a larger --alpha, another --signal, or name the districts with --outliers (in Python: "
@@ -221,8 +220,8 @@ def masking_task(
     outlying = np.unique(np.asarray(outlying, dtype=np.int64))
     if outlying.size >= values.size:
         raise UsageError("at least one district must be left that is not to be masked: vital records have to go there")
-    if threshold is None:
-        threshold = thresholds(values, outlying, nth, rule)
+    if isinstance(threshold, AutomaticThreshold):
+        threshold = threshold.of(values, outlying)
     original = values[outlying]
     same = np.flatnonzero(threshold == original)
     if same.size:

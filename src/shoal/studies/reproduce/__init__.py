@@ -1,4 +1,7 @@
-"""The papers' tables and figures, made again: a file and a line in ENTRIES each; `catalogue` lists what is printed."""
+"""Published tables and figures, computed again: one file and one line in ENTRIES each.
+
+`catalogue` lists the published values.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Table 1 and the four experiments of Dewri et al. 2009 on Adult, published values beside those of Shoal.
 
-NSGA-II with the paper's settings, nine attributes, names in alphabetical order, ages in 20 intervals of
-five years. The paper prints no table of losses; its reference figures are those of docs/conventions.md. Its five
-weight vectors are lost, so five of our own stand here, named by what they stress.
+NSGA-II with the paper's settings: nine columns, names in alphabetical order, ages in 20 intervals of five years.
+The paper prints no table of losses; docs/explain/conventions.md has the reference values. The paper's five weight
+vectors were not published, so Shoal uses five of its own, named by the columns that they stress.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 import polars as pl
 
 from shoal.errors import InputError
@@ -20,6 +19,7 @@ from shoal.protections.generalization.evaluate import Preference, Problem, make_
 from shoal.protections.generalization.front import Front
 from shoal.protections.generalization.nsga2 import Settings, nsga2
 from shoal.protections.generalization.search import search
+from shoal.report.charts import Chart, Series, series_chart
 from shoal.studies.reproduce.data import known_folder
 from shoal.studies.reproduce.result import Result, Table
 from shoal.table.domain import Domain, nominal_domain, numeric_domain
@@ -38,10 +38,10 @@ WEIGHTS = {
 BIASES = (1.0, 0.5, 0.1, 0.05, 0.02)
 PRINTED_SIZES = (20, 7, 16, 7, 14, 5, 2, 41, 2)
 CONVENTION = (
-    "Adult's 30,162 complete rows, nine attributes, 105 bits; ages in 20 intervals of five years from 1 to 100, names "
-    "in alphabetical order, the paper's NSGA-II (100 chromosomes, crossover 0.8, mutation 0.001); each of the first "
-    "chromosomes draws its own density of bits, without which none becomes feasible. The paper has plots without "
-    "figures: the reference losses were measured with its settings in an earlier trial."
+    "The 30,162 complete records of Adult, nine columns, 105 bits. Ages are in 20 intervals of five years from 1 to "
+    "100, names are in alphabetical order. NSGA-II has the settings of Dewri et al. 2009 (100 chromosomes, crossover "
+    "0.8, mutation 0.001). Each of the first chromosomes draws its own density of bits; without this, none becomes "
+    "feasible. The paper has plots without values: the reference losses were measured with its settings."
 )
 # Evaluations of NSGA-II, the k, and the effort of the search beside it.
 BUDGETS: dict[str, tuple[int, tuple[int, ...], str]] = {
@@ -85,19 +85,19 @@ def adult(data_folder: Path | None = None, quick: bool = False, seed: int = 0) -
                 ]
                 for size, front in sizes.items()
             ],
-            "Ours keeps distinct solutions first, so that all of a population are unique.",
+            "Shoal keeps distinct solutions first, so all solutions of a population are unique.",
         ),
         _table(
             "Figure 3: weights (k = 5, preference 0.2, 0.1)",
             ["weights", "effective k", "NWP", "NECD", *(f"groups of {name}" for name in QUASI)],
             [[name, *_figures(front), *_groups(front, make.domains)] for name, front in weighted.items()],
-            "The paper's own weight vectors are lost; these are ours.",
+            "The weight vectors of the paper were not published; these are those of Shoal.",
         ),
         _table(
             "Figure 4: bias preference (k = 5, weights by domain size)",
             ["preferred NECD", "effective k", "NWP", "NECD"],
             [[bias, *_figures(front)] for bias, front in biased.items()],
-            "In the paper k goes from 5 to 7 as the preferred bias falls below 0.1: more generalization, less bias.",
+            "In the paper k rises from 5 to 7 when the preferred bias falls below 0.1: more generalization, less bias.",
         ),
     ]
     figures = {
@@ -105,7 +105,7 @@ def adult(data_folder: Path | None = None, quick: bool = False, seed: int = 0) -
         "Figure 3: weights": _scatter(weighted, only_best=True),
         "Figure 4: bias preference": _scatter({f"{bias:g}": front for bias, front in biased.items()}, only_best=True),
     }
-    convention = CONVENTION + f" {evaluations:,} evaluations a run (the paper: 50,000)."
+    convention = CONVENTION + f" {evaluations:,} evaluations per run (published: 50,000)."
     return Result("k-anonymity of Adult by NSGA-II", tables, figures, convention=convention)
 
 
@@ -140,7 +140,7 @@ def _domains(domains: tuple[Domain, ...]) -> Table:
     ]
     bits = sum(row[3] for row in rows)
     return _table(
-        "Table 1: domains", ["attribute", "size printed", "size", "bits"], rows, f"{bits} bits (printed: 105)."
+        "Table 1: domains", ["attribute", "size printed", "size", "bits"], rows, f"{bits} bits (published: 105)."
     )
 
 
@@ -160,16 +160,12 @@ def _table(title: str, columns: list[str], rows: list[list[Any]], note: str = ""
     return {"title": title, "columns": columns, "rows": rows, "note": note}
 
 
-def _scatter(fronts: dict[str, Front], only_best: bool = False) -> Any:
-    figure = go.Figure()
-    for name, front in fronts.items():
+def _scatter(fronts: dict[str, Front], only_best: bool = False) -> Chart:
+    series = []
+    for i, (name, front) in enumerate(fronts.items(), start=1):
         points = (front.best,) if only_best else front.points
-        figure.add_scatter(
-            x=[p.nwp for p in points],
-            y=[p.necd for p in points],
-            mode="markers",
-            name=name,
-            hovertext=[f"k = {p.effective_k}" for p in points],
-        )
-    figure.update_layout(xaxis_title="NWP (loss)", yaxis_title="NECD (bias)")
-    return figure
+        titles = [f"{name}, smallest class {p.effective_k}" for p in points]
+        size = 5.0 if only_best else 3.5
+        nwp, necd = [p.nwp for p in points], [p.necd for p in points]
+        series.append(Series(name, nwp, necd, line=False, titles=titles, look=i, size=size))
+    return series_chart(series, "NWP (loss)", "NECD (bias)")

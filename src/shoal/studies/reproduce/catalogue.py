@@ -1,15 +1,15 @@
-"""Every table and figure that the five documents print: which entry makes it again, or why none does."""
+"""Every table and figure of the five publications: which entry reproduces it, or why none does."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-THESIS = "Attribute grouping (GOMM), degree thesis"
-CHAPTER = "Solanas 2008, Privacy protection with genetic algorithms"
-PAPER = "Solanas et al. 2006, Multivariate microaggregation based genetic algorithms"
-GROUP = "Chertov and Tavrov, Group anonymity by a memetic algorithm"
-BIAS = "Dewri et al., k-anonymization with preferences by NSGA-II"
+THESIS = "GOMM thesis"
+CHAPTER = "Solanas 2008, Privacy Protection with Genetic Algorithms"
+PAPER = "Solanas et al. 2006, Multivariate Microaggregation Based Genetic Algorithms"
+GROUP = "Chertov and Tavrov 2017, Improving efficiency of providing data group anonymity"
+BIAS = "Dewri et al. 2009, A multi-objective approach to data sharing with privacy constraints"
 
 
 class Item(NamedTuple):
@@ -22,14 +22,14 @@ class Item(NamedTuple):
     why: str = ""
 
 
-PICTURE = "a drawing; its points are not printed"
+PICTURE = "a drawing without printed values"
 DIAGRAM = "a diagram of the method"
-MONEY = "the project's schedule and budget, no data protection"
+MONEY = "schedule and budget of the project"
 
 
 def _operators() -> list[Item]:
     """Figures 4.1 to 4.11 and B.1 to B.8 of the thesis."""
-    kinds = ("utilisation", "mean lifetime", "efficacy", "efficiency")
+    kinds = ("utilization", "mean lifetime", "efficacy", "efficiency")
     items = []
     for number, kind in enumerate(kinds):
         for together in (0, 1):
@@ -50,14 +50,14 @@ def _operators() -> list[Item]:
 
 
 def _alike(document: str, printed: Mapping[str, str], entry: str = "", *, why: str = "") -> list[Item]:
-    """What one entry makes again, or what one reason leaves out: by its name in print, what it is."""
+    """The items of one entry, or those left out for one reason: what each shows, by its printed name."""
     return [Item(document, name, about, entry, why=why) for name, about in printed.items()]
 
 
 ITEMS: tuple[Item, ...] = (
-    Item(THESIS, "Table 1.1", "the process of microaggregation", why="letters that stand for values, no figures"),
+    Item(THESIS, "Table 1.1", "the process of microaggregation", why="it has letters instead of values"),
     Item(THESIS, "Figure 1.1", "the process of anonymization", why=DIAGRAM),
-    Item(THESIS, "Figure 2.1", "clusters made by MDAV", why=PICTURE),
+    Item(THESIS, "Figure 2.1", "clusters of MDAV", why=PICTURE),
     Item(THESIS, "Table 2.1", "two column groups, k = 2, six records", "gomm"),
     *_alike(
         THESIS,
@@ -65,20 +65,20 @@ ITEMS: tuple[Item, ...] = (
             "Figure 3.1": "the parts of a chromosome",
             "Figure 3.2": "chromosomes that are clones",
             "Figure 3.3": "the steps of the crossover",
-            "Figure 3.4": "how the crossover renames groups",
+            "Figure 3.4": "renaming of groups in the crossover",
             "Figure 3.5": "the steps of the mutations",
         },
         why=DIAGRAM,
     ),
-    Item(THESIS, "Table 3.1", "where the time of a run goes", "gomm"),
+    Item(THESIS, "Table 3.1", "the time of a run by function", "gomm"),
     *_operators(),
     *_alike(
         THESIS,
         {
-            "Table 5.1": "the best groupings of Water",
-            "Table 5.2": "the best groupings of Census",
-            "Table 5.3": "hand-made groupings of Water",
-            "Table 5.4": "hand-made groupings of Census",
+            "Table 5.1": "the best column groups of Water",
+            "Table 5.2": "the best column groups of Census",
+            "Table 5.3": "manual column groups of Water",
+            "Table 5.4": "manual column groups of Census",
             "Figure 5.1": "what D-GOMM saves",
         },
         "gomm",
@@ -95,8 +95,8 @@ ITEMS: tuple[Item, ...] = (
     *_alike(
         THESIS,
         {
-            "Table A.1": "the hand-made groupings of Census, and ours by correlation",
-            "Table A.2": "the hand-made groupings of Water, and ours by correlation",
+            "Table A.1": "manual column groups of Census, and column groups by correlation",
+            "Table A.2": "manual column groups of Water, and column groups by correlation",
         },
         "gomm",
     ),
@@ -105,8 +105,8 @@ ITEMS: tuple[Item, ...] = (
     *_alike(
         CHAPTER,
         {
-            "Table 2": "a(n,k): how many kinds of candidate partitions there are",
-            "Example 2": "the chance that a random chromosome is a candidate",
+            "Table 2": "a(n,k): the number of kinds of candidate partitions",
+            "Example 2": "the probability that a random chromosome is a candidate",
         },
         "representatives",
     ),
@@ -115,15 +115,15 @@ ITEMS: tuple[Item, ...] = (
         CHAPTER,
         {
             "Table 3": "exhaustive search, MDAV and the genetic algorithm on the companies",
-            "Fig. 3": "when the runs on the companies converge",
+            "Fig. 3": "convergence of the runs on the companies",
         },
         "sme",
     ),
     *_alike(
         CHAPTER,
         {
-            "Table 4": "least SSE on larger random sets",
-            "Table 5": "mean of the least SSE on larger random sets",
+            "Table 4": "lowest SSE on larger random sets",
+            "Table 5": "mean of the lowest SSE on larger random sets",
             "Table 6": "SSE on eleven records of 5, 7 and 10 columns",
         },
         "ga-small",
@@ -132,8 +132,8 @@ ITEMS: tuple[Item, ...] = (
     *_alike(
         PAPER,
         {
-            "Table I": "a(n,k): how many kinds of candidate partitions there are",
-            "Example 1": "mu and the chance that a random chromosome is a candidate",
+            "Table I": "a(n,k): the number of kinds of candidate partitions",
+            "Example 1": "mu and the probability that a random chromosome is a candidate",
         },
         "representatives",
     ),
@@ -150,7 +150,7 @@ ITEMS: tuple[Item, ...] = (
     *_alike(
         PAPER,
         {
-            "Table II": "least and mean SSE on larger random sets",
+            "Table II": "lowest and mean SSE on larger random sets",
             "Table III": "mean convergence generation of the best runs",
             "Table IV": "SSE on eleven records of 5, 7 and 10 columns",
         },
@@ -160,8 +160,8 @@ ITEMS: tuple[Item, ...] = (
     *_alike(
         GROUP,
         {
-            "Fig. 1": "the restrictions on the two outlying districts",
-            "Table 1": "the thirteen influential attributes and their codes",
+            "Fig. 1": "the restrictions on the two outlier regions",
+            "Table 1": "the thirteen matching columns and their codes",
             "Table 2": "the parameters of the memetic algorithm",
             "Table 3": "24 feasible solutions, their metric, compatibility and outliers",
             "Fig. 2": "the signal before and after",
@@ -171,7 +171,7 @@ ITEMS: tuple[Item, ...] = (
     *_alike(
         BIAS,
         {
-            "Table 1": "attributes of Adult and the sizes of their domains",
+            "Table 1": "columns of Adult and the sizes of their domains",
             "Figure 1": "loss and bias of the fronts for six k",
             "Figure 2": "three population sizes",
             "Figure 3": "five weight vectors",
@@ -183,5 +183,5 @@ ITEMS: tuple[Item, ...] = (
 
 
 def of_entry(entry: str) -> list[Item]:
-    """What an entry makes again."""
+    """The items that an entry reproduces."""
     return [item for item in ITEMS if item.entry == entry]

@@ -14,10 +14,10 @@ def known_folder(name: str, folder: Path | None) -> Path:
     """The folder that holds a known set's file."""
     if folder is not None:
         return folder
-    found = datasets.find(name)
-    if found is None:
+    path = datasets.find(name)
+    if path is None:
         raise InputError(datasets.missing(name))
-    return found.parent
+    return path.parent
 
 
 def numbers(name: str, folder: Path | None, seed: int = 0) -> Floats:

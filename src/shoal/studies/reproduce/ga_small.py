@@ -14,7 +14,7 @@ from shoal.studies.reproduce.printed import SMALL_SETS
 from shoal.studies.reproduce.result import Result, Table
 from shoal.studies.sensitivity import random_set
 
-BUDGETS = {"quick": (2, 1), "full": (10, 1)}  # runs a set, and what the papers' generations are divided by
+BUDGETS = {"quick": (2, 1), "full": (10, 1)}  # runs per set, and the divisor of the published generations
 
 
 def ga_small(data_folder: Path | None = None, quick: bool = False, seed: int = 0) -> Result:
@@ -23,12 +23,13 @@ def ga_small(data_folder: Path | None = None, quick: bool = False, seed: int = 0
     rows = [_row(row, seed, runs, part) for row in SMALL_SETS]
     tiny, larger = [r for r in rows if r["n"] == 11], [r for r in rows if r["n"] > 11]
     convention = (
-        f"The papers' random sets are lost; ours are made the same way (uniform, standardised, seed {seed}): "
-        f"compare relations, not figures. Here: {runs} runs, crossover rate 0.3, mutation rate 0.1, 100 chromosomes; "
-        "the papers' least is over 12,100 runs, their mean the least mean of a pair of rates."
+        "The random data sets of the publications were not published. Those of Shoal are generated in the same way "
+        f"(uniform, standardized, seed {seed}), so compare relations, not values. Shoal makes {runs} runs with "
+        "crossover rate 0.3, mutation rate 0.1 and 100 chromosomes. The published minimum is over 12,100 runs, and "
+        "the published mean is the lowest mean of a pair of rates."
     )
     if part > 1:
-        convention += f" Quick: one generation where the papers have {part}."
+        convention += f" Quick: one generation for every {part} of the publications."
     tables: list[Table] = [
         {
             "title": "Table 6, Table IV: 11 records",
@@ -40,7 +41,7 @@ def ga_small(data_folder: Path | None = None, quick: bool = False, seed: int = 0
                 [*(r[c] for c in ("set", "optimum", "mdav", "best", "our_optimum", "our_mdav", "our_best")), r["hits"]]
                 for r in tiny
             ],
-            "note": "The optima of 11x2 and 11x3 are printed in the text of the paper of 2006.",
+            "note": "The text of Solanas et al. 2006 has the optima of 11x2 and 11x3.",
         },
         {
             "title": "Table 4, Table 5, Table II: more records",
@@ -55,14 +56,14 @@ def ga_small(data_folder: Path | None = None, quick: bool = False, seed: int = 0
                 ]
                 for r in larger
             ],
-            "note": "As printed, the canonical algorithm is below MDAV up to 50 records and above it at 100, given "
-            "all the generations.",
+            "note": "As published, the canonical algorithm is below MDAV up to 50 records and above it at 100, with "
+            "all generations.",
         },
         {
             "title": "Table III, and the last columns of Table 6 and Table IV: mean convergence generation",
             "columns": ["set", "printed", "ours"],
             "rows": [[r["set"], r["converged"], r["our_converged"]] for r in rows],
-            "note": "Printed: the mean over runs that gave the best partition; here: over all runs.",
+            "note": "The published mean is over the runs that gave the best partition, that of Shoal over all runs.",
         },
     ]
     return Result("The genetic algorithm on small random sets", tables, convention=convention)
@@ -73,8 +74,8 @@ def _row(printed: dict[str, Any], seed: int, runs: int, part: int) -> dict[str, 
     n, d = printed["n"], printed["d"]
     values = random_set(n, d, seed)
     generations = (10_000 if n <= 35 else 100_000) // part
-    found = [genetic(values, 3, seed=seed * 100 + run, generations=generations) for run in range(runs)]
-    losses = [one.sse(values) for one in found]
+    partitions = [genetic(values, 3, seed=seed * 100 + run, generations=generations) for run in range(runs)]
+    losses = [one.sse(values) for one in partitions]
     least = exact(values, 3).sse(values) if n == 11 else None
     return {
         **printed,
@@ -83,6 +84,6 @@ def _row(printed: dict[str, Any], seed: int, runs: int, part: int) -> dict[str, 
         "our_mdav": mdav(values, 3).sse(values),
         "our_best": min(losses),
         "our_mean": float(np.mean(losses)),
-        "our_converged": float(np.mean([one.facts["convergence_generation"] for one in found])),
+        "our_converged": float(np.mean([one.facts["convergence_generation"] for one in partitions])),
         "hits": f"{sum(loss <= least * (1 + 1e-9) for loss in losses)}/{runs}" if least else None,
     }

@@ -1,4 +1,4 @@
-"""The tables of the GOMM thesis, made again: Tables 2.1, 3.1, 5.1 to 5.4, A.1, A.2, Figure 5.1 (docs/conventions.md).
+"""Reproduce Tables 2.1, 3.1, 5.1 to 5.4, A.1, A.2 and Figure 5.1 of the GOMM thesis (docs/explain/conventions.md).
 
 All under the convention 'thesis': columns scaled to [0, 1], MDAV by L1 distances with a last group that may be smaller
 than k, intervals around the protected value, strict linkage. Printed figures are truncated, not rounded.
@@ -24,6 +24,7 @@ from shoal.protections.grouping.gomm import gomm as run_gomm
 from shoal.protections.grouping.grouping import Grouping, apart, from_lists, together
 from shoal.protections.grouping.memetic import memetic
 from shoal.protections.microaggregation.methods.univariate import univariate
+from shoal.report.charts import Chart, named_bars
 from shoal.studies.reproduce.data import known_folder
 from shoal.studies.reproduce.gomm_printed import BEST, EXAMPLE, GROUPINGS, HAND_MADE, KS, PROFILE
 from shoal.studies.reproduce.result import Result, Table
@@ -33,8 +34,9 @@ SETS = ("water", "census")
 CENSUS_COLUMNS = 12  # ERNVAL, the last, is dropped
 CONVENTION = (
     "The convention `thesis`: columns scaled to [0, 1], MDAV by L1 distances with a last group that may be smaller "
-    "than k, intervals around the protected value averaged over 1 to 10 %, a link only where the own record is "
-    "strictly nearest. Water has its 380 complete records, Census its first 12 columns. Printed figures are truncated."
+    "than k, intervals around the protected value averaged over 1 to 10 %, and a link only if the right record is "
+    "strictly nearest. Water has its 380 complete records, Census its first 12 columns. Published values are "
+    "truncated."
 )
 
 
@@ -107,10 +109,10 @@ def example() -> Table:
         "title": "Table 2.1: two column groups, k = 2",
         "columns": ["a1", "a2", "a1 printed", "a2 printed", "a1 ours", "a2 ours"],
         "rows": [
-            [*map(int, own), *printed, *map(float, found)]
-            for own, printed, found in zip(values, EXAMPLE["protected"], ours, strict=True)
+            [*map(int, original), *printed, *map(float, computed)]
+            for original, printed, computed in zip(values, EXAMPLE["protected"], ours, strict=True)
         ],
-        "note": "The thesis prints 1.5 where the mean of 2 and 3 is 2.5. No two records are alike in both columns.",
+        "note": "The thesis prints 1.5, but the mean of 2 and 3 is 2.5. No two records agree in both columns.",
     }
 
 
@@ -125,13 +127,13 @@ def hand_made(values: NDArray[np.float64], name: str, budget: Budget) -> Table:
             ours = costs[k].evaluate(grouping).fitness
             right += truncated(ours, 1) == figure
             rows.append([kind, k, len(grouping), figure, round(ours, 3)])
-    doubt = "Where a row disagrees, the partition printed in the appendix is probably not the one that was run. "
+    doubt = "Where a row disagrees, the column groups printed in the appendix are probably not those that were run. "
     return {
-        "title": f"Table {'5.3' if name == 'water' else '5.4'}: hand-made groupings of {name.title()}",
+        "title": f"Table {'5.3' if name == 'water' else '5.4'}: manual column groups of {name.title()}",
         "columns": ["grouping", "k", "groups", "printed", "ours"],
         "rows": rows,
-        "note": f"{right} of {len(rows)} cells agree once ours are truncated to one decimal. "
-        f"{doubt if right < len(rows) else ''}The last row of the printed table, GOMM, is the fitness of Table "
+        "note": f"{right} of {len(rows)} cells agree once the values of Shoal are truncated to one decimal. "
+        f"{doubt if right < len(rows) else ''}The last row of the published table, GOMM, is the fitness of Table "
         f"{'5.1' if name == 'water' else '5.2'}.",
     }
 
@@ -148,7 +150,7 @@ def built(values: NDArray[np.float64], name: str, budget: Budget) -> Table:
         fitness = [cost.evaluate(grouping).fitness for grouping in (theirs, ours)]
         rows.append([kind, len(lists), len(ours), shared, *(round(f, 3) for f in fitness)])
     return {
-        "title": f"Table {'A.2' if name == 'water' else 'A.1'}: groupings of {name.title()} by correlation",
+        "title": f"Table {'A.2' if name == 'water' else 'A.1'}: column groups of {name.title()} by correlation",
         "columns": [
             "grouping",
             "groups printed",
@@ -158,30 +160,31 @@ def built(values: NDArray[np.float64], name: str, budget: Budget) -> Table:
             "fitness of ours",
         ],
         "rows": rows,
-        "note": f"Fitness of the printed grouping and of ours, both computed here, at k = {budget.ks[0]}. The thesis "
-        "does not tell how its groupings were built; ours take the most (or least) correlated columns first.",
+        "note": f"Fitness of the published column groups and of Shoal's, both computed by Shoal at k = {budget.ks[0]}. "
+        "The thesis does not say how its column groups were built. Shoal takes the most (or least) correlated "
+        "columns first.",
     }
 
 
 def best_found(values: NDArray[np.float64], name: str, budget: Budget, seed: int) -> Table:
-    """Tables 5.1 and 5.2: the best grouping that GOMM found, beside ours by GOMM and by the memetic search."""
+    """Tables 5.1 and 5.2: the best grouping that GOMM found, next to Shoal's by GOMM and by the memetic search."""
     rows = []
     for k in budget.ks:
         fitness, groups, loss, interval, linkage = BEST[name][k]
         rows.append([k, "printed", groups, fitness, loss, interval, linkage])
         cost = cost_of(values, k)
-        found = {"GOMM": run_gomm(cost, budget.settings, seed=seed).best}
+        groupings = {"GOMM": run_gomm(cost, budget.settings, seed=seed).best}
         if budget.memetic:
-            found["memetic"] = memetic(cost_of(values, k), seed=seed).best
-        for how, grouping in found.items():
+            groupings["memetic"] = memetic(cost_of(values, k), seed=seed).best
+        for how, grouping in groupings.items():
             e = cost.evaluate(grouping)
             figures = (e.fitness, e.information_loss, e.interval_disclosure, e.distance_linkage)
             rows.append([k, how, len(grouping), *(round(figure, 3) for figure in figures)])
     return {
-        "title": f"Table {'5.1' if name == 'water' else '5.2'}: the best groupings of {name.title()}",
+        "title": f"Table {'5.1' if name == 'water' else '5.2'}: the best column groups of {name.title()}",
         "columns": ["k", "search", "groups", "fitness", "IL", "ID", "DLD"],
         "rows": rows,
-        "note": "GOMM with the thesis's parameters, one seed"
+        "note": "GOMM with the parameters of the thesis, one seed"
         + ("; the memetic search with its default budget." if budget.memetic else "."),
     }
 
@@ -198,12 +201,11 @@ def profile(values: NDArray[np.float64], budget: Budget, seed: int) -> Table:
             rows.append([part, how, round(100 * seconds / total, 2), round(seconds, 3), cost.spending.calls[part]])
         rows.append(["whole run", how, 100.0, round(total, 3), cost.requests])
     return {
-        "title": "Table 3.1: where the time goes (Water, k = 25)",
+        "title": "Table 3.1: time by function (Water, k = 25)",
         "columns": ["part", "program", "percent", "seconds", "calls"],
         "rows": rows,
-        "note": "Of ours, the last line of each program is the whole run, its calls the groupings asked for."
-        f" Without caches: {budget.plain} generations. The thesis's other functions take no time that its profiler "
-        "shows.",
+        "note": "For Shoal, the last line of each program is the whole run, and its calls are the evaluations."
+        f" Without caches: {budget.plain} generations. In the profile of the thesis the other functions take no time.",
     }
 
 
@@ -222,18 +224,12 @@ def against_dynamic(values: NDArray[np.float64], name: str, budget: Budget, seed
         "title": f"Figure 5.1: GOMM and D-GOMM on {name.title()}",
         "columns": ["k", "evaluations GOMM", "evaluations D-GOMM", "saved %", "fitness GOMM", "fitness D-GOMM"],
         "rows": rows,
-        "note": "The thesis plots seconds and finds D-GOMM faster at every k; evaluations are what it saves on any "
+        "note": "The thesis plots seconds and finds D-GOMM faster at every k. Saved evaluations do not depend on the "
         f"machine. Medians over {budget.seeds} seed(s).",
     }
 
 
-def evaluations_chart(table: Table) -> Any:
+def evaluations_chart(table: Table) -> Chart:
     """The bars of Figure 5.1."""
-    import plotly.graph_objects as go
-
-    figure = go.Figure()
-    ks = [f"k = {row[0]}" for row in table["rows"]]
-    for name, column in (("GOMM", 1), ("D-GOMM", 2)):
-        figure.add_bar(x=ks, y=[row[column] for row in table["rows"]], name=name)
-    figure.update_layout(yaxis_title="evaluations", barmode="group")
-    return figure
+    counts = {name: [row[column] for row in table["rows"]] for name, column in (("GOMM", 1), ("D-GOMM", 2))}
+    return named_bars([f"k = {row[0]}" for row in table["rows"]], counts, "number of evaluations")

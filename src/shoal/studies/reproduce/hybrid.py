@@ -10,19 +10,19 @@ from shoal.studies.reproduce.printed import HYBRID
 from shoal.studies.reproduce.result import Result, Table
 from shoal.table.scaling import scale
 
-# Generations of a macro-group; None: as many as the papers.
+# Generations per macro-group; None: as many as published.
 BUDGETS: dict[str, int | None] = {"quick": 1_000, "full": None}
 
 
 def hybrid(data_folder: Path | None = None, quick: bool = False, seed: int = 0) -> Result:
-    """SSE of MDAV and of the hybrid for K = 12, 18, 27, printed and here."""
+    """SSE of MDAV and of the hybrid for K = 12, 18, 27, published and of Shoal."""
     generations = BUDGETS["quick" if quick else "full"]
     rows = []
     for printed in HYBRID:
         values = scale(numbers(printed["dataset"], data_folder, seed))
-        found = search(values, 3, macro_size=printed["macro_size"], seed=seed, generations=generations)
-        before, after = found.facts["heuristic_sse"], found.sse(values)
-        ours = [before, found.facts["macro_groups"], after, 100 * (before - after) / before]
+        partition = search(values, 3, macro_size=printed["macro_size"], seed=seed, generations=generations)
+        before, after = partition.facts["heuristic_sse"], partition.sse(values)
+        ours = [before, partition.facts["macro_groups"], after, 100 * (before - after) / before]
         rows.append(
             [
                 printed["dataset"],
@@ -47,11 +47,12 @@ def hybrid(data_folder: Path | None = None, quick: bool = False, seed: int = 0) 
         "gain %",
     ]
     convention = (
-        "k = 3, SSE of standardised values, heuristic MDAV. Scattered and Clustered are made by the seed, the "
-        "papers' are lost; Clustered's groups are moved by up to one million either way, which the papers do not tell."
+        "k = 3, SSE of standardized values, heuristic MDAV. The sets Scattered and Clustered were not published; "
+        "those of Shoal are generated from the seed. In Clustered, groups are moved by up to one million in either "
+        "direction, which Solanas 2008 does not specify."
     )
     if generations is not None:
-        convention += f" Quick: {generations:,} generations a macro-group."
-    note = "In macro-groups of up to 20 records the generations are shared out among five populations."
+        convention += f" Quick: {generations:,} generations per macro-group."
+    note = "In macro-groups of up to 20 records, five populations share the generations."
     table: Table = {"title": "Table 7: the two-step hybrid with MDAV", "columns": columns, "rows": rows, "note": note}
     return Result("The two-step hybrid", [table], convention=convention)

@@ -1,7 +1,7 @@
 """The operators of GOMM, alone and together: Figures 4.1 to 4.11 and B.1 to B.8 of the thesis, as charts and figures.
 
-The thesis prints plots, and tells in words what they show; the table has those words as figures beside ours. Each
-plot is also a table of its values at some generations.
+The thesis prints plots, and its text says what they show. The first table has these statements next to the values of
+Shoal. Each plot is also a table of its values at some generations.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PLOTS = {
 }
 _CHILDREN = pl.col("children").sum()
 MEASURES = (
-    ("utilisation: children discarded unused, percent", 100 * pl.col("discarded_unused").sum() / _CHILDREN),
+    ("utilization: children discarded unused, percent", 100 * pl.col("discarded_unused").sum() / _CHILDREN),
     ("mean lifetime, generations", pl.col("lifetime").mean()),
     ("efficacy: children better than their parents, percent", 100 * pl.col("better").sum() / _CHILDREN),
     ("efficiency: largest gain of a generation, percent", pl.col("improvement_max").mean()),
@@ -54,16 +54,16 @@ def operators(data_folder: Path | None = None, quick: bool = False, seed: int = 
     tables = [said(table), *(plot_table(table, name) for name in PLOTS)]
     tables += [best_cost(table, "water", "Figure 4.9"), best_cost(table, "census", "Figure 4.10"), group_counts(table)]
     convention = (
-        "GOMM with the thesis's parameters and convention (as on the page gomm): 200 groupings, 100 children a "
-        f"generation, {budget.generations} generations; means over {budget.seeds} seed(s). A child that was never a "
-        "parent counts as discarded unused; a clone is neither better nor worse. The figures' axes are lost in the "
-        "scan, so what the text says of them stands beside ours."
+        "GOMM with the parameters and the convention of the thesis (as on the page gomm): 200 solutions, 100 "
+        f"children per generation, {budget.generations} generations; means over {budget.seeds} seed(s). A child that "
+        "was never a parent counts as discarded unused. A clone is neither better nor worse. The axes of the figures "
+        "are not legible in our copy, so the statements of the text stand next to Shoal's values."
     )
     return Result("The operators of GOMM", tables, figures(table), convention=convention)
 
 
 def said(table: pl.DataFrame) -> Table:
-    """What the text says of the plots of Water at k = 25, beside ours."""
+    """What the text says of the plots of Water at k = 25, next to Shoal's results."""
     water = table.filter(pl.col("dataset") == "water", pl.col("k") == 25, pl.col("operator") != "first")
     alone, together = water.filter(pl.col("run") != COMBINED), water.filter(pl.col("run") == COMBINED)
     crossing = pl.col("operator") == CROSSOVER
@@ -94,12 +94,13 @@ def said(table: pl.DataFrame) -> Table:
         "title": "What the text says of the figures (Water, k = 25)",
         "columns": ["figure", "what", "in words", "ours"],
         "rows": rows,
-        "note": "Group mutations: create, eliminate, split. Means over the operators, generations and seeds named.",
+        "note": "Group mutations are create, eliminate and split. Values are means over the operators, "
+        "generations and seeds.",
     }
 
 
 def plot_table(table: pl.DataFrame, name: str) -> Table:
-    """The values of a plot at some generations, a column an operator."""
+    """The values of a plot at some generations, one column per operator."""
     dataset, k, together, measure = PLOTS[name]
     title, expression = MEASURES[measure]
     rows = table.filter(
@@ -133,11 +134,12 @@ def best_cost(table: pl.DataFrame, dataset: str, name: str) -> Table:
         shown = [g for g in SHOWN if (CROSSOVER, g) in values]
         rows += [[k, g, *(values.get((operator, g)) for operator in names)] for g in shown]
     return {
-        "title": f"{name}: best cost of an operator alone, times that of all together, {dataset.title()}",
+        "title": f"{name}: best cost of an operator alone relative to all together, {dataset.title()}",
         "columns": ["k", "generation", *names],
         "rows": rows,
-        "note": "In words: group create comes closest at k = 25 and is ahead at first; with few columns (Census) or "
-        "k = 100 the operators that lower the number of groups come close; together is best in the end.",
+        "note": "According to the text, group create comes closest at k = 25 and leads at first. With few columns "
+        "(Census) or k = 100, the operators that lower the number of groups come close. All operators together are "
+        "best in the end.",
     }
 
 
@@ -151,5 +153,5 @@ def group_counts(table: pl.DataFrame) -> Table:
         "title": "Figure 4.11: mean number of column groups, k = 25",
         "columns": ["generation", "Water", "Census"],
         "rows": [[g, values.get(("water", g)), values.get(("census", g))] for g in shown],
-        "note": "In words: constant from about generation 30 (Water) and 20 (Census) on.",
+        "note": "According to the text, it is constant from about generation 30 (Water) and 20 (Census) on.",
     }

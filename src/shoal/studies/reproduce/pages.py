@@ -1,8 +1,9 @@
-"""The docs' section "Published results": a Markdown page for each entry, and an index of everything that is printed."""
+"""The section "Published results" of the documentation: one Markdown page per entry, and an index of all items."""
 
 from __future__ import annotations
 
 import itertools
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,29 +15,30 @@ from shoal.studies.reproduce.result import Result, Table
 
 
 def write_page(folder: Path, name: str, result: Result, command: str, cpu_seconds: float) -> Path:
-    """NAME.md in the folder: what is printed, the convention, the tables, and how the page was made."""
+    """Write NAME.md: the published items, the convention, the tables, and how the page was made."""
     parts = [f"# {result.title}", result.convention]
-    parts.append(_grid(["printed in", "which", "what"], [[i.document, i.name, i.about] for i in of_entry(name)]))
+    parts.append(_grid(["publication", "item", "content"], [[i.document, i.name, i.about] for i in of_entry(name)]))
     parts += [_section(table) for table in result.tables]
-    charts = f" `shoal reproduce {name} -o FOLDER` draws the charts too." if result.figures else ""
+    charts = f" `shoal reproduce {name} -o FOLDER` also draws the charts." if result.figures else ""
     parts.append(f"*Made by `{command}`, Shoal {__version__}, in {cpu_seconds:.0f} CPU seconds.{charts}*")
     return _write(folder / f"{name}.md", parts)
 
 
 def write_index(folder: Path, command: str) -> Path:
-    """index.md in the folder: every printed table and figure, a link to its page or why there is none."""
+    """Write index.md: every published table and figure, with a link to its page or the reason why there is none."""
     computed = sum(bool(item.entry) for item in ITEMS)
     parts = [
         "# Published results",
-        f"The five documents that Shoal's methods come from print {len(ITEMS)} tables and figures (counting two worked "
-        f"examples). {computed} of them are computed here, the printed figure beside ours; the others hold nothing "
-        "to compute. Which reading of a document gives its figures stands on each page, and in short on "
-        "[Conventions](../conventions.md).",
-        f"`shoal reproduce` lists them, `shoal reproduce NAME` makes one again, `{command}` made these pages.",
+        "Shoal's methods come from five publications ([references](../references.md)). They contain "
+        f"{len(ITEMS)} tables and figures, including two worked examples. These pages show {computed} of them, each "
+        "published value next to Shoal's. The others contain nothing to compute. Each page says which interpretation "
+        "reproduces the values; [how published results were interpreted](../explain/conventions.md) has a summary.",
+        f"`shoal reproduce` lists the entries, and `shoal reproduce NAME` reproduces one. `{command}` made these "
+        "pages.",
     ]
     for document, items in itertools.groupby(ITEMS, lambda item: item.document):
         rows = [[i.name, i.about, f"[{i.entry}]({i.entry}.md)" if i.entry else f"not computed: {i.why}"] for i in items]
-        parts += [f"## {document}", _grid(["which", "what", "here"], rows)]
+        parts += [f"## {document}", _grid(["item", "content", "page"], rows)]
     return _write(folder / "index.md", parts)
 
 
@@ -46,10 +48,22 @@ def _section(table: Table) -> str:
 
 
 def _grid(columns: list[str], rows: list[list[Any]]) -> str:
-    """A Markdown table, figures to the right."""
+    """A Markdown table, with numbers aligned to the right."""
     right = [all(isinstance(row[j], int | float) for row in rows) for j in range(len(columns))]
-    lines = [columns, ["---:" if r else "---" for r in right], *([figure(cell) for cell in row] for row in rows)]
+    cells = [[_in_words(figure(cell)) for cell in row] for row in [columns, *rows]]
+    lines = [cells[0], ["---:" if r else "---" for r in right], *cells[1:]]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def _in_words(cell: str) -> str:
+    """A cell in the words of the documentation; the keys of the JSON keep their names.
+
+    >>> _in_words("SSE printed"), _in_words("ours, by SSE alone")
+    ('SSE published', 'Shoal, by SSE alone')
+    """
+    for word, better in ((r"\bprinted\b", "published"), (r"\bours?\b", "Shoal"), ("made-up", "synthetic")):
+        cell = re.sub(word, better, cell)
+    return cell
 
 
 def _write(path: Path, parts: list[str]) -> Path:

@@ -1,4 +1,4 @@
-"""How many kinds of candidate partitions there are, and the chance of one (Solanas et al. 2006, 2008)."""
+"""The number of kinds of candidate partitions, and their probability (Solanas et al. 2006, Solanas 2008)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SIZES = (11, 20, 30, 40, 50, 100)
 
 
 def representatives(data_folder: Path | None = None, quick: bool = False, seed: int = 0) -> Result:
-    """a(n,k) as printed and as counted, and the printed bound beside the exact probability."""
+    """a(n,k) as published and as counted, and the published bound next to the exact probability."""
     sizes: Table = {
         "title": "Table 2, Table I: a(n,k), ways to write n as a sum of sizes k..2k-1",
         "columns": ["n", *(f"k={k}{whose}" for k in (3, 4, 5) for whose in (" printed", ""))],
@@ -24,7 +24,7 @@ def representatives(data_folder: Path | None = None, quick: bool = False, seed: 
         "note": "",
     }
     chances: Table = {
-        "title": "Example 2, Example 1: the chance that a random chromosome is a candidate, k = 3",
+        "title": "Example 2, Example 1: the probability that a random chromosome is a candidate, k = 3",
         "columns": ["n", "a(n,k)", "mu printed", "mu", "a mu / G^n printed", "a mu / G^n", "exact chance"],
         "rows": [
             [
@@ -36,10 +36,12 @@ def representatives(data_folder: Path | None = None, quick: bool = False, seed: 
             ]
             for n in SIZES
         ],
-        "note": "The papers call a(n,k) mu / G^n an upper bound. It divides partitions without group names by "
-        "chromosomes with them, so it is none; the exact chance counts chromosomes.",
+        "note": "The publications call a(n,k) mu / G^n an upper bound. It divides partitions without group names by "
+        "chromosomes with group names, so it is not a bound. The exact probability counts chromosomes.",
     }
-    convention = "Whole numbers, counted without rounding; G = floor(n/k), and mu takes sizes as even as can be."
+    convention = (
+        "Integers, counted without rounding. G = floor(n/k), and mu uses group sizes that are as equal as possible."
+    )
     return Result("Candidate partitions and random chromosomes", [sizes, chances], convention=convention)
 
 

@@ -6,11 +6,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
+
+if TYPE_CHECKING:
+    from shoal.report.charts import Chart
 
 
 class Table(TypedDict):
-    """Rows of text and figures; the note tells the convention and what differs from print."""
+    """Rows of text and figures; the note names the convention and what differs from print."""
 
     title: str
     columns: list[str]
@@ -20,14 +23,14 @@ class Table(TypedDict):
 
 @dataclass(frozen=True)
 class Result:
-    """The outcome of a study. `figures` are plotly charts by their titles; `facts` go into the JSON alone.
+    """The outcome of a study. `figures` are charts by their titles; `facts` go into the JSON alone.
 
     `convention` says which reading of a document gives its printed figures.
     """
 
     title: str
     tables: Sequence[Table]
-    figures: Mapping[str, Any] = field(default_factory=dict)
+    figures: Mapping[str, Chart] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     convention: str = ""
 
@@ -59,7 +62,7 @@ class Result:
             for t in self.tables
         ]
         if self.figures:
-            sections.append(Section("Charts", [Charts(list(self.figures.items()))]))
+            sections.append(Section("Charts", [Charts(list(self.figures.items()), wide=len(self.figures) == 1)]))
         return Page(self.title, sections, lead=self.convention).write(path)
 
 

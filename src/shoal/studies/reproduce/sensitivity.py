@@ -15,7 +15,7 @@ from shoal.studies.reproduce.printed import BEST_RANGES
 from shoal.studies.reproduce.result import Result, Table
 from shoal.studies.sensitivity import GRIDS, random_set, run_grid
 
-# The grid, and how many generations sets of more than 35 records get: the papers' 100,000 would take hours.
+# The grid, and how many generations sets of more than 35 records get: the published 100,000 would take hours.
 BUDGETS = {"quick": (replace(GRIDS["quick"], generations=5_000), 20_000), "full": (GRIDS["coarse"], 20_000)}
 SSE, WHEN = "sse", "convergence_generation"
 WORDS = {SSE: "mean SSE", WHEN: "mean convergence generation"}
@@ -33,34 +33,35 @@ SURFACES = {
 
 
 def sensitivity(data_folder: Path | None = None, quick: bool = False, seed: int = 0) -> Result:
-    """The printed ranges beside those of the same four steps on sets of the same sizes, and the surfaces."""
+    """The published ranges next to those of the same four steps on sets of the same sizes, and the surfaces."""
     grid, many = BUDGETS["quick" if quick else "full"]
-    found: dict[str, pl.DataFrame] = {}
+    runs: dict[str, pl.DataFrame] = {}
     for printed in BEST_RANGES:
         n, d = printed["n"], printed["d"]
-        own = replace(grid, generations=many) if n > 35 else grid
+        size_grid = replace(grid, generations=many) if n > 35 else grid
         with tempfile.TemporaryDirectory() as folder:
-            found[f"{n}x{d}"] = run_grid(random_set(n, d, seed), 3, own, folder=Path(folder), seed=seed)
+            runs[f"{n}x{d}"] = run_grid(random_set(n, d, seed), 3, size_grid, folder=Path(folder), seed=seed)
     surfaces = {
-        f"{name}: {WORDS[response]}, {size}": surface(found[size], response)
+        f"{name}: {WORDS[response]}, {size}": surface(runs[size], response)
         for (size, response), name in SURFACES.items()
-        if size in found
+        if size in runs
     }
     convention = (
-        "The papers' random sets are lost; ours are made the same way (uniform, standardised). "
-        f"{len(grid)} runs a set: mutation {_list(grid.mutation_rate)}, crossover {_list(grid.crossover_rate)}, "
+        "The random data sets of the publications were not published. Those of Shoal are generated in the same way "
+        f"(uniform, standardized). {len(grid)} runs per set: mutation {_list(grid.mutation_rate)}, "
+        f"crossover {_list(grid.crossover_rate)}, "
         f"population {_list(grid.population)}, {grid.repeats} repeats, "
         f"{grid.generations or 10_000:,} generations ({many:,} above 35 records). The published grid has 12,100 runs "
-        "a set: `shoal study sensitivity 20x2 --grid published`."
+        "per set: `shoal study sensitivity 20x2 --grid published`."
     )
-    tables = [_ranges(found), *(_grid(title, one) for title, one in surfaces.items())]
+    tables = [_ranges(runs), *(_grid(title, one) for title, one in surfaces.items())]
     charts = {title: surface_chart(one) for title, one in surfaces.items()}
     return Result("Sensitivity of the genetic algorithm", tables, charts, convention=convention)
 
 
-def _ranges(found: dict[str, pl.DataFrame]) -> Table:
-    """Table V with ours below each printed line."""
-    ours = range_table({name: analyse(runs) for name, runs in found.items()})
+def _ranges(frames: dict[str, pl.DataFrame]) -> Table:
+    """Table V, with the ranges of Shoal below each published line."""
+    ours = range_table({name: analyse(runs) for name, runs in frames.items()})
     rows: list[list[Any]] = []
     for printed, after, before in zip(BEST_RANGES, ours["rows"][::2], ours["rows"][1::2], strict=True):
         name = f"{printed['n']}x{printed['d']}"
@@ -73,12 +74,12 @@ def _ranges(found: dict[str, pl.DataFrame]) -> Table:
         "columns": ["set", "whose", "mutation rate", "crossover rate", "population"],
         "rows": rows,
         "note": "Best values after all four steps (SSE, then convergence generation), and after the first two. "
-        "A coarser grid with few generations tells fewer values apart.",
+        "A coarser grid with few generations distinguishes fewer values.",
     }
 
 
 def _grid(title: str, means: dict[str, Any]) -> Table:
-    """A surface as a table: a row a mutation rate, a column a crossover rate."""
+    """A surface as a table: one row per mutation rate, one column per crossover rate."""
     return {
         "title": title,
         "columns": ["mutation rate", *(f"crossover {rate:g}" for rate in means["crossover_rate"])],

@@ -37,40 +37,42 @@ def sme(data_folder: Path | None = None, quick: bool = False, seed: int = 0) -> 
         "mdav": lambda: mdav(values, 3),
         "genetic": lambda: genetic(values, 3, seed=seed, generations=5_000),
     }
-    found, rows = {}, []
+    partitions, rows = {}, []
     for row in COMPANIES:
         clock = Clock()
-        found[row["method"]] = ours[row["method"]]()
+        partitions[row["method"]] = ours[row["method"]]()
         seconds = clock.read()["cpu_seconds"]
         printed_time = "<1" if row["method"] == "mdav" else row["seconds"]
-        rows.append([row["method"], printed_time, seconds, row["sse"], found[row["method"]].sse(values)])
+        rows.append([row["method"], printed_time, seconds, row["sse"], partitions[row["method"]].sse(values)])
     performance: Table = {
         "title": "Table 3: eleven companies, k = 3",
         "columns": ["method", "seconds printed", "CPU seconds", "SSE printed", "SSE"],
         "rows": rows,
-        "note": "The genetic algorithm's time is that of 5,000 generations of 100 chromosomes. The optimum is found "
-        "by a dynamic programme over subsets.",
+        "note": "The time of the genetic algorithm is that of 5,000 generations of 100 chromosomes. Dynamic "
+        "programming over subsets finds the optimum.",
     }
     grid = BUDGETS["quick" if quick else "full"]
     with tempfile.TemporaryDirectory() as folder:
         runs = run_grid(values, 3, grid, folder=Path(folder), seed=seed)
-    tables = [_companies(raw, found), performance, _shares(runs, float(rows[0][4])), _convergence(runs)]
-    convention = "Columns standardised with the population's deviation (divide by n); printed SSE are truncated."
+    tables = [_companies(raw, partitions), performance, _shares(runs, float(rows[0][4])), _convergence(runs)]
+    convention = (
+        "Columns are standardized with the population standard deviation (divide by n). Published SSE are truncated."
+    )
     figures = {"Fig. 3: runs by convergence generation": histogram_chart(histogram(runs))}
     return Result("The eleven companies", tables, figures, convention=convention)
 
 
-def _companies(raw: Floats, found: dict[str, KPartition]) -> Table:
+def _companies(raw: Floats, partitions: dict[str, KPartition]) -> Table:
     """The input, with the groups that the methods make of it."""
     methods = {"optimum": "exhaustive search", "MDAV": "mdav", "genetic": "genetic"}
-    labels = [found[method].labels for method in methods.values()]
+    labels = [partitions[method].labels for method in methods.values()]
     return {
         "title": "Table 1: the companies, and their groups",
         "columns": ["no.", "surface", "employees", "turnover", "net profit", *methods],
         "rows": [
-            [i + 1, *(int(cell) for cell in row), *(int(own[i]) + 1 for own in labels)] for i, row in enumerate(raw)
+            [i + 1, *(int(cell) for cell in row), *(int(group[i]) + 1 for group in labels)] for i, row in enumerate(raw)
         ],
-        "note": "The first five columns are the input, as printed; a group's number has no meaning.",
+        "note": "The first five columns are the published input. The numbers of the groups have no meaning.",
     }
 
 
@@ -85,9 +87,9 @@ def _shares(runs: pl.DataFrame, least: float) -> Table:
             ["all", COMPANIES_OPTIMAL_PERCENT, 100 * float(np.mean(hit))],
             ["mutation and crossover rate above 0", None, 100 * float(np.mean(hit[moving]))],
         ],
-        "note": f"Printed: 12,100 runs; here: {runs.height} runs of a coarser grid, "
+        "note": f"The publication has 12,100 runs, this table {runs.height} runs of a coarser grid, "
         f"{100 * float(np.mean(runs['mutation_rate'].to_numpy() == 0)):.0f} % of them without mutation. "
-        "All of them: `shoal study sensitivity sme --grid published`, which ends at the optimum in 91.3 %.",
+        "`shoal study sensitivity sme --grid published` makes all 12,100 runs; 91.3 % of them end at the optimum.",
     }
 
 
@@ -97,6 +99,6 @@ def _convergence(runs: pl.DataFrame) -> Table:
         "title": "Fig. 3: runs that have converged, percent",
         "columns": ["within generations", "printed", "ours"],
         "rows": [[g, "most" if g == 5_000 else None, 100 * float(np.mean(when <= g))] for g in WITHIN],
-        "note": "Converged: the run's best chromosome has been found. The paper has a histogram without figures, and "
-        "says that most tests converge in less than 5,000 iterations.",
+        "note": "A run has converged when it has found its best chromosome. Solanas 2008 shows a histogram without "
+        "values, and says that most tests converge in less than 5,000 iterations.",
     }

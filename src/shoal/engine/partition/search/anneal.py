@@ -18,8 +18,9 @@ from shoal.engine.partition.chains import Chain, run_chains
 from shoal.engine.partition.checkpoint import Checkpoint
 from shoal.engine.partition.loss import GroupLoss
 from shoal.engine.partition.partition import KPartition
-from shoal.engine.partition.space import prepare, random_word, survey
-from shoal.engine.partition.windows import in_order, of_file
+from shoal.engine.partition.space import prepare, random_word, search_space
+from shoal.engine.partition.windows import memory_order, to_file_order
+from shoal.engine.stage import Stage
 from shoal.errors import check_choice, check_k
 
 CHAINS = {"quick": 1, "standard": 2, "thorough": 4}
@@ -39,13 +40,13 @@ def anneal(
     check_k(of_file_order.k, of_file_order.n)
     check_choice("effort", effort, tuple(CHAINS))
     prepare(of_file_order)
-    order, _ = in_order(of_file_order, random_word(seed))
+    order, _ = memory_order(of_file_order, random_word(seed))
     loss = of_file_order.reordered(order)
     first = loss.first()
     before = loss.of(first)
     if loss.n < 2 * loss.k or before == 0.0:
-        return KPartition(of_file(first.labels, order), first.facts)
-    space = survey(loss, seed=seed, threads=control.threads)
+        return KPartition(to_file_order(first.labels, order), first.facts)
+    space = search_space(loss, seed=seed, threads=control.threads)
     start_cpu = time.process_time() - clock
     work = loss.proposals(effort)
     chains = [
@@ -56,28 +57,27 @@ def anneal(
     if resume:
         chains = store.load(lambda chains, *_: len(chains) == CHAINS[effort])[0]
     total = of_file_order.total
-    control.begin(work, 100.0 / total)
+    control.stage("", work, 100.0 / total)
     control.done = before_this = float(sum(chain.done for chain in chains))
     run_chains(space, chains, control, "annealing", lambda: store.save(chains))
     store.save(chains, now=True)
     best = min(range(len(chains)), key=lambda c: (chains[c].loss, c))
-    found = KPartition(chains[best].labels.astype(np.int64))
-    after = loss.of(found)
+    annealed = KPartition(chains[best].labels.astype(np.int64))
+    after = loss.of(annealed)
     if after > before:
-        found, after = first, before
+        annealed, after = first, before
     facts: dict[str, Any] = {
         "stages": [
-            {"name": loss.first_name, "loss_before": total, "loss_after": before, "cpu_seconds": start_cpu},
-            {
-                "name": f"annealing, {len(chains)} chain{'s'[: len(chains) > 1]} of {chains[0].proposals} proposals",
-                "loss_before": before,
-                "loss_after": after,
-                "cpu_seconds": time.process_time() - clock - start_cpu,
-            },
+            Stage(name=loss.first_name, loss_before=total, loss_after=before, cpu_seconds=start_cpu),
+            Stage(
+                name=f"annealing, {len(chains)} chain{'s'[: len(chains) > 1]} of {chains[0].proposals} proposals",
+                loss_before=before,
+                loss_after=after,
+                cpu_seconds=time.process_time() - clock - start_cpu,
+            ),
         ],
         "effort": effort,
         "proposals": int(control.done - before_this),
     }
-    if control.stopped:
-        facts["stopped"] = True
-    return KPartition(of_file(found.labels, order), facts)
+    facts |= control.facts
+    return KPartition(to_file_order(annealed.labels, order), facts)

@@ -28,14 +28,15 @@ from shoal.engine.partition.chains import COLD, HOT, Chain
 from shoal.engine.partition.checkpoint import Checkpoint
 from shoal.engine.partition.loss import GroupLoss
 from shoal.engine.partition.partition import KPartition
-from shoal.engine.partition.refine import settle, stir
-from shoal.engine.partition.space import prepare, random_word, survey
-from shoal.engine.partition.windows import in_order, of_file
+from shoal.engine.partition.refine import anneal_windows, sweep_windows
+from shoal.engine.partition.space import prepare, random_word, search_space
+from shoal.engine.partition.windows import memory_order, to_file_order
+from shoal.engine.stage import Stage
 from shoal.errors import check_k
 
 BLOCK = 10_000  # records that get their first groups at once
 LEVELS = 8, 100  # sweeps over the file, at least and at most, each at its own temperatures
-A_LEVEL = 10  # proposals a record between them
+PROPOSALS_PER_LEVEL = 10  # per record, between two sweeps
 
 
 def blocks(
@@ -51,16 +52,16 @@ def blocks(
     clock = time.process_time()
     n, k = of_file_order.n, check_k(of_file_order.k, of_file_order.n)
     work = of_file_order.large_proposals(effort)
-    levels = int(np.clip(work // n // A_LEVEL, *LEVELS))
+    levels = int(np.clip(work // n // PROPOSALS_PER_LEVEL, *LEVELS))
     total = of_file_order.total
-    control.begin(work, 100.0 / total if total > 0 else 1.0)
+    control.stage("", work, 100.0 / total if total > 0 else 1.0)
     store = Checkpoint(checkpoint, of_file_order, ("blocks", effort, seed), work)
     prepare(of_file_order)
-    order, leaves = in_order(of_file_order, random_word(seed, 0))
+    order, leaves = memory_order(of_file_order, random_word(seed, 0))
     starts = _starts(leaves, n, max(BLOCK, 20 * k))
     loss_of = of_file_order.reordered(order)
     chain, sweeps, first = _resumed(store) if resume else _first(loss_of, starts, control, work, seed)
-    space = survey(loss_of, seed=seed, threads=control.threads)
+    space = search_space(loss_of, seed=seed, threads=control.threads)
     before = space.state(first)[1]
     g, loss = space.state(chain.labels)
     stages = [_stage(f"{loss_of.first_name} in blocks, neighbour lists", total, before, clock)]
@@ -76,29 +77,31 @@ def blocks(
     for level in range(round(chain.done * levels / work), levels):  # levels need not divide the work
         high, low = steps[level : level + 2]
         if not control.stopped:
-            [loss] = control.run([partial(stir, space, g, word, work / n / levels, high, low, control, "annealing")])
+            [loss] = control.run(
+                [partial(anneal_windows, space, g, word, work / n / levels, high, low, control, "annealing")]
+            )
         if not control.stopped:
             chain.done = work * (level + 1) // levels
             keep()
     if control.stopped:
         loss = space.state(g.label)[1]
-    stages.append(_stage(f"annealing, {work // n} proposals a record", before, loss, clock))
+    stages.append(_stage(f"annealing, {work // n} proposals per record", before, loss, clock))
     clock, between = time.process_time(), loss
     if not control.stopped:
-        control.run([partial(settle, space, g, control, n // 50, sweeps, keep)])
+        control.run([partial(sweep_windows, space, g, control, n // 50, sweeps, keep)])
         loss = space.state(g.label)[1]
         stages.append(_stage("local search", between, loss, clock))
     facts: dict[str, Any] = {"stages": stages, "effort": effort}
     if control.stopped:
         store.save([chain], stage=sweeps, kept=[first], now=True)
         facts["stopped"] = True
-    return KPartition(of_file(g.label if loss <= before else first, order), facts)
+    return KPartition(to_file_order(g.label if loss <= before else first, order), facts)
 
 
 def _first(loss: GroupLoss, starts: list[int], control: Control, work: int, seed: int) -> tuple[Chain, int, Indices]:
     """A chain from the first groups in the blocks, no sweep done, and those groups."""
-    found = control.run([loss.part(slice(a, b)).first for a, b in pairwise(starts)])
-    labels = np.concatenate([p.labels + offset for p, offset in zip(found, _offsets(found), strict=True)])
+    parts = control.run([loss.part(slice(a, b)).first for a, b in pairwise(starts)])
+    labels = np.concatenate([p.labels + offset for p, offset in zip(parts, _offsets(parts), strict=True)])
     return Chain(labels.astype(np.int32), random_word(seed, 1), work), 0, labels.astype(np.int32)
 
 
@@ -115,10 +118,10 @@ def _starts(leaves: Indices, n: int, block: int) -> list[int]:
     return [0, *chosen.tolist(), n]
 
 
-def _offsets(found: list[KPartition]) -> NDArray[np.int64]:
-    counts = np.array([part.groups for part in found])
+def _offsets(parts: list[KPartition]) -> NDArray[np.int64]:
+    counts = np.array([part.groups for part in parts])
     return np.asarray(np.cumsum(counts) - counts, dtype=np.int64)
 
 
-def _stage(name: str, before: float, after: float, clock: float) -> dict[str, Any]:
-    return {"name": name, "loss_before": before, "loss_after": after, "cpu_seconds": time.process_time() - clock}
+def _stage(name: str, before: float, after: float, clock: float) -> Stage:
+    return Stage(name=name, loss_before=before, loss_after=after, cpu_seconds=time.process_time() - clock)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,9 +36,10 @@ from shoal.engine.partition.loss import GroupLoss
 from shoal.engine.partition.partition import KPartition, by_first_record
 from shoal.engine.partition.recombine import Limits, Recombination, is_sound, recombine
 from shoal.engine.partition.set_partition import Pool
-from shoal.engine.partition.space import Space, prepare, random_word, survey, without_oversized
-from shoal.engine.partition.windows import in_order, of_file
-from shoal.errors import check_choice, check_k
+from shoal.engine.partition.space import SearchSpace, prepare, random_word, search_space, without_oversized
+from shoal.engine.partition.windows import memory_order, to_file_order
+from shoal.engine.stage import Stage
+from shoal.errors import Stopped, check_choice, check_k
 
 # Chains of the first generation, times k, up to 2,000 records: larger groups and files need longer chains, and so
 # fewer; in a large file one chain's snapshots have every region in many ways.
@@ -53,7 +55,7 @@ MOST_COLUMNS = 400_000
 REGION = 2_000  # records that one integer programme looks at
 
 
-class Closing(NamedTuple):
+class ColumnGenerationPlan(NamedTuple):
     """The stages after which groups like those in use are looked for, up to which k, and the programmes' limits."""
 
     stages: tuple[int, ...]
@@ -64,9 +66,9 @@ class Closing(NamedTuple):
 
 # For large groups the relaxation takes longer than more annealing, for less.
 CLOSING = {
-    "quick": Closing((), 0, 1.0, Limits(0, 0)),
-    "standard": Closing((3,), 3, 0.75, Limits(500, 60, few=200, wider=1.4, careful=1.15)),
-    "thorough": Closing((4, 8), 6, 1.0, Limits(8_000, 100, 20, few=300, wider=1.15, careful=1.08)),
+    "quick": ColumnGenerationPlan((), 0, 1.0, Limits(0, 0)),
+    "standard": ColumnGenerationPlan((3,), 3, 0.75, Limits(500, 60, few=200, wider=1.4, careful=1.15)),
+    "thorough": ColumnGenerationPlan((4, 8), 6, 1.0, Limits(8_000, 100, 20, few=300, wider=1.15, careful=1.08)),
 }
 
 
@@ -84,28 +86,28 @@ def memetic(
     n, k = of_file_order.n, check_k(of_file_order.k, of_file_order.n)
     check_choice("effort", effort, tuple(PARENTS))
     prepare(of_file_order)
-    order, _ = in_order(of_file_order, random_word(seed))
+    order, _ = memory_order(of_file_order, random_word(seed))
     loss = of_file_order.reordered(order)
     first = loss.first()
     before = loss.of(first)
     if n < 2 * k or before == 0.0:
-        return KPartition(of_file(first.labels, order), first.facts)
-    space = survey(loss, seed=seed, threads=control.threads)
+        return KPartition(to_file_order(first.labels, order), first.facts)
+    space = search_space(loss, seed=seed, threads=control.threads)
     total = of_file_order.total
     closing = CLOSING[effort]
     work = int(loss.proposals(effort) * (closing.annealing if looks_around(loss, closing) else 1.0))
     store = Checkpoint(checkpoint, of_file_order, ("memetic", effort, seed), work)
     run = _Run(space, control, seed, effort, work, store)
     run.note(loss.first_name, total, before, time.process_time() - clock)
-    control.begin(work, 100.0 / total)
-    run.go(first, resume)
+    control.stage("", work, 100.0 / total)
+    with suppress(Stopped):  # by the first groups of a child: the population is there already
+        run.go(first, resume)
     facts: dict[str, Any] = {"stages": run.stages, "effort": effort, "proposals": run.proposals}
-    if control.stopped:
-        facts["stopped"] = True
-    return KPartition(of_file(run.best, order), facts)
+    facts |= control.facts
+    return KPartition(to_file_order(run.best, order), facts)
 
 
-def looks_around(loss: GroupLoss, closing: Closing) -> bool:
+def looks_around(loss: GroupLoss, closing: ColumnGenerationPlan) -> bool:
     """Whether groups like those in use are looked for at all."""
     return loss.looks_around and loss.k <= closing.largest
 
@@ -113,7 +115,9 @@ def looks_around(loss: GroupLoss, closing: Closing) -> bool:
 class _Run:
     """The population, the pool of groups and the stages done so far."""
 
-    def __init__(self, space: Space, control: Control, seed: int, effort: str, work: int, store: Checkpoint) -> None:
+    def __init__(
+        self, space: SearchSpace, control: Control, seed: int, effort: str, work: int, store: Checkpoint
+    ) -> None:
         self.space, self.control, self.seed, self.store = space, control, seed, store
         self.limits, self.closing, self.snapshots = LIMITS[effort], CLOSING[effort], SNAPSHOTS[effort]
         share, self.generations = PARENTS_SHARE[effort], GENERATIONS[effort]
@@ -124,7 +128,7 @@ class _Run:
         self.population: list[Indices] = []
         self.losses: list[float] = []
         self.pool = Pool(space.loss)
-        self.stages: list[dict[str, Any]] = []
+        self.stages: list[Stage] = []
         self.done_before = 0  # by the search that this one resumes
 
     @property
@@ -222,8 +226,8 @@ class _Run:
 
         labels = np.empty(self.space.n, dtype=np.int64)
         pools = self.pool.within(region)
-        for r, found in enumerate(self.control.run([partial(in_region, *both) for both in enumerate(pools)])):
-            labels[inside[r]] = np.asarray(found.best) + r * self.space.n  # numbers of their own
+        for r, result in enumerate(self.control.run([partial(in_region, *both) for both in enumerate(pools)])):
+            labels[inside[r]] = np.asarray(result.best) + r * self.space.n  # numbers of their own
         if self.control.stopped:
             save(recombined=states, now=True)
         self.admit(labels)
@@ -245,10 +249,10 @@ class _Run:
         return np.where(inside[near], place[near], -1)[inside].astype(np.int32)
 
     def note(self, name: str, before: float, after: float, cpu: float) -> None:
-        self.stages.append({"name": name, "loss_before": before, "loss_after": after, "cpu_seconds": cpu})
+        self.stages.append(Stage(name=name, loss_before=before, loss_after=after, cpu_seconds=cpu))
 
 
-def regions(space: Space, labels: Indices, word: int) -> NDArray[np.int64]:
+def regions(space: SearchSpace, labels: Indices, word: int) -> NDArray[np.int64]:
     """A number for each record: near groups share one, about REGION records each, cut along a random tree."""
     count = max(1, round(space.n / REGION))
     if count == 1:
@@ -263,7 +267,7 @@ def regions(space: Space, labels: Indices, word: int) -> NDArray[np.int64]:
     return number[labels]
 
 
-def cross(space: Space, one: Indices, other: Indices) -> Indices:
+def cross(space: SearchSpace, one: Indices, other: Indices) -> Indices:
     """Of every set of records that both partitions divide among themselves alone, the groups of the cheaper one."""
     groups, both = int(one.max()) + 1, int(one.max()) + int(other.max()) + 2
     shared = coo_array((np.ones(space.n, dtype=np.int8), (one, other + groups)), shape=(both, both))

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.engine.kernels.compiling import inner, kernel
+from shoal.engine.kernels.copying import copy_first
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 TOLERANCE = 1e-12  # of l and t, which are sums of rounded shares
@@ -46,7 +47,8 @@ def count_keys(keys: NDArray[np.int64]) -> tuple[Any, Any, Any]:
             size *= 4
             table, used, number = np.empty(size, np.int64), np.zeros(size, np.uint8), np.empty(size, np.int64)
             wider, more = np.empty(size, np.int64), np.zeros(size, np.int64)
-            wider[:found], more[:found] = distinct[:found], counts[:found]
+            copy_first(found, distinct, wider)
+            copy_first(found, counts, more)
             distinct, counts = wider, more
             for u in range(found):
                 place = slot_of(table, used, distinct[u])

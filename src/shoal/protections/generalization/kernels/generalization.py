@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.engine.kernels.compiling import inner, kernel
+from shoal.engine.kernels.copying import copy_first
 from shoal.engine.kernels.randomness import uniform
 from shoal.protections.generalization.kernels.classes import attribute_loss, breaks_rules, slot_of
 
@@ -157,10 +158,18 @@ def broken_rows(
     return 0
 
 
+@inner
+def copy_labels(labels: Any, target: Any) -> None:
+    """Keep the labels of all columns."""
+    for j in range(labels.shape[0]):
+        copy_first(labels.shape[1], labels[j], target[j])
+
+
 @kernel(
     "Tuple((float64, int64[:, ::1], int64))(int32[:, ::1], int64[::1], int64[::1], int32[:, ::1], int64[:, ::1],"
     " int64[::1], int64[::1], float64[:, ::1], int64[:, ::1], int64[::1], int64[:, ::1], int64, int64, int64,"
-    " float64, int64[:, ::1], int64[:, ::1], float64[:, ::1], float64[::1], float64, float64, float64, uint64)"
+    " float64, int64[:, ::1], int64[:, ::1], float64[:, ::1], float64[::1], float64, float64, float64, uint64,"
+    " uint8[::1])"
 )
 def anneal(
     codes: NDArray[np.int32],  # attribute by tuple
@@ -186,6 +195,7 @@ def anneal(
     hot: float,
     cold: float,
     seed: Any,
+    flag: NDArray[np.uint8],  # ends early once it is up
 ) -> Any:
     """The best allowed generalization met, its energy (the achievement divided by w), and the number of tests.
 
@@ -230,7 +240,7 @@ def anneal(
     energy = np.inf
     bits = cumulated[d]
     often = tuples * OFTEN
-    while done < work and bits > 0:
+    while done < work and bits > 0 and flag[0] == 0:
         if recount:
             filled = count_classes(codes, base, counts, confidential, labels, strides, keys, used, rows, held, slot)
             total_broken, top, recount = np.int64(0), np.int64(0), False
@@ -258,7 +268,7 @@ def anneal(
             energy = max(energy, bias * (top - k) / n) + 0.001 * energy
             if best == np.inf and total_broken <= allowed:
                 best = energy
-                best_labels[:] = labels
+                copy_labels(labels, best_labels)
             done += tuples
         temperature = hot * (cold / hot) ** (done / work)
         pick, j = np.int64(uniform(state) * bits), 0
@@ -278,7 +288,7 @@ def anneal(
         # A step that touches much of the table is tested less often: several small ones cost the same.
         if touched > often and uniform(state) * touched > often:
             continue
-        trial[:size] = own[:size]
+        copy_first(size, own, trial)
         for q in range(count):
             trial[moved[q]] = target
         new_attribute = attribute_loss(trial, size, positions[j], free[j] == 1, value_rows[j], trial_penalty)
@@ -373,7 +383,7 @@ def anneal(
                 lost += lost_change
             if total_broken <= allowed and energy < best - 1e-12:
                 best = energy
-                best_labels[:] = labels
+                copy_labels(labels, best_labels)
         else:
             for p in range(pairs if width > 0 else 0):
                 for s in range(width):

@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.arrays import Floats, Ints
+from shoal.arrays import Bytes, Floats, Ints
 from shoal.engine.kernels.compiling import inner, kernel
+from shoal.engine.kernels.copying import copy_first
 from shoal.protections.microaggregation.kernels.mdav_by_sweep import sweep_groups
 
 INTERVALS = 10  # interval disclosure is averaged over 1 %, 2 %, ..., 10 %
@@ -89,17 +90,20 @@ def _share_labels(centroids: Floats, labels: NDArray[np.int32]) -> int:
     return distinct
 
 
-@kernel("Tuple((int32[::1], int64))(float64[:,::1], int64[::1], int64, int64, boolean, int64)")
+@kernel("Tuple((int32[::1], int64))(float64[:,::1], int64[::1], int64, int64, boolean, int64, uint8[::1])")
 def group_labels(
-    columns: Floats, chosen: Ints, k: int, least: int, one_more: bool, metric: int
+    columns: Floats, chosen: Ints, k: int, least: int, one_more: bool, metric: int, flag: Bytes
 ) -> tuple[NDArray[np.int32], int]:
-    """The records' groups by MDAV on the chosen columns, and their number; the records left over are one too."""
+    """The records' groups by MDAV on the chosen columns, and their number; the records left over are one too.
+
+    Ends early, with too few groups, once the flag is up.
+    """
     n = columns.shape[1]
     values = np.empty((n, chosen.size))
     for j in range(chosen.size):
         for i in range(n):
             values[i, j] = columns[chosen[j], i]
-    found = sweep_groups(values, np.ones(n), k, least, one_more, metric)
+    found = sweep_groups(values, np.ones(n), k, least, one_more, metric, flag)
     whole = found.max() + 1
     labels = np.empty(n, np.int32)
     groups = whole
@@ -158,7 +162,7 @@ def fill_distances(
             line, value = part[j], centroids[j, g]
             for t in range(count):
                 away[t] += (line[t] - value) ** 2
-        table[:, g] = away
+        copy_first(count, away, table[:, g])
     for t in range(count):
         row, own = table[t], labels[records[t]]
         least = True

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.arrays import Floats, Ints
+from shoal.arrays import Bytes, Floats, Ints
 from shoal.engine.kernels.compiling import inner, kernel
 
 
@@ -55,7 +55,7 @@ def _sure_links(keys: NDArray[np.uint64], sure: NDArray[np.bool_], strict: bool,
 
 @kernel(
     "int64(float64[::1], float64[::1], int32[:,::1], boolean[:,::1], float64, float64, boolean, float64[::1],"
-    " int32[:,::1])"
+    " int32[:,::1], uint8[::1])"
 )
 def groupings_below(
     price: Floats,
@@ -67,11 +67,12 @@ def groupings_below(
     strict: bool,
     bounds: Floats,
     found: NDArray[np.int32],
+    flag: Bytes,
 ) -> int:
     """Write down the groupings whose bound is below `limit`, as far as there is room; gives how many there are.
 
     Depth first: the next group holds the lowest column that is left and any set of the others; a branch ends where its
-    groups and the cheapest grouping of the rest are already too much.
+    groups and the cheapest grouping of the rest are already too much. Ends early once the flag is up.
     """
     n = labels.shape[1]
     everything = price.size - 1
@@ -101,6 +102,8 @@ def groupings_below(
         cost = spent[depth] + price[group]
         if cost + least[left] >= limit:
             continue
+        if flag[0] != 0:
+            break
         chosen[depth] = group
         above, below = keys[depth], keys[depth + 1]
         for i in range(n):

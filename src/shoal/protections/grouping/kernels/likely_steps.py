@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from shoal.arrays import Floats, Ints
 from shoal.engine.kernels.compiling import inner, kernel
+from shoal.engine.kernels.copying import copy_first
 from shoal.engine.kernels.randomness import below, uniform
 
 SWAP, SPLIT, MERGE, ALONE = 0.4, 0.03, 0.03, 0.06  # shares of the steps; the others move a column
@@ -56,7 +57,7 @@ def _other(count: Ints, home: int, place: int) -> int:
 def _random_step(here: Ints, count: Ints, there: Ints, state: NDArray[np.uint64]) -> None:
     """Write a random neighbour of `here` into `there`; where there is none of the kind drawn, a copy."""
     d = here.size
-    there[:] = here
+    copy_first(d, here, there)
     column = below(state, d)
     home = here[column]
     free, others = 0, -1

@@ -89,11 +89,12 @@ def _cost_of(labels: Any, costs: Any) -> float:
     return total
 
 
-@kernel("int64[::1](float64[:, ::1], float64[::1], int64, int64[::1])")
-def best_by_subsets(values: Any, weights: Any, k: int, start: Any) -> Any:
+@kernel("int64[::1](float64[:, ::1], float64[::1], int64, int64[::1], uint8[::1])")
+def best_by_subsets(values: Any, weights: Any, k: int, start: Any, flag: Any) -> Any:
     """Labels of a k-partition with the least weighted SSE; of several, the first one met.
 
     start: the labels of a partition into groups of k to 2k-1; the better it is, the more is skipped.
+    Once the flag is up, `start` is the answer.
     """
     n = values.shape[0]
     costs = _group_costs(values, weights)
@@ -106,6 +107,8 @@ def best_by_subsets(values: Any, weights: Any, k: int, start: Any) -> Any:
     for covered in range(everything):
         if covered == 0 or last[covered] != 0:
             _try_groups(covered, n, k, bound, costs, best, last, stack)
+        if flag[0] != 0:
+            return start.copy()
     labels = np.empty(n, dtype=np.int64)
     covered, group = everything, 0
     while covered:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.arrays import Floats, Ints
+from shoal.arrays import Bytes, Floats, Ints
 from shoal.engine.kernels.compiling import inner, kernel
+from shoal.engine.kernels.copying import copy_first
 from shoal.engine.kernels.randomness import below, draw, uniform
 
 Genes = NDArray[np.int32]
@@ -91,7 +92,7 @@ def _keep_best(population: Genes, cost: Floats, best: Genes, least: Floats) -> b
         if cost[i] < cost[c]:
             c = i
     if np.isinf(least[0]) or cost[c] < least[0] - _SAME * least[0]:
-        best[:] = population[c]
+        copy_first(best.size, population[c], best)
         least[0] = cost[c]
         return True
     return False
@@ -204,7 +205,9 @@ def begin(
     _keep_best(population[0], sse[0], best, least)
 
 
-@kernel("void(f8[:,::1], i8, i4[:,:,::1], f8[:,::1], i4[::1], f8[::1], u8[::1], i8[::1], f8, f8, f8, i8, i8, i8)")
+@kernel(
+    "void(f8[:,::1], i8, i4[:,:,::1], f8[:,::1], i4[::1], f8[::1], u8[::1], i8[::1], f8, f8, f8, i8, i8, i8, u1[::1])"
+)
 def advance(
     distances: Floats,
     k: int,
@@ -220,8 +223,9 @@ def advance(
     crossover: int,
     selection: int,
     generations: int,
+    flag: Bytes,
 ) -> None:
-    """So many generations more.
+    """So many generations more, fewer once the flag is up.
 
     distances: squared, between all pairs. population, sse: two halves, the present generation in counts[HALF].
     best, least: the best chromosome so far and its SSE.
@@ -233,12 +237,14 @@ def advance(
     spare = np.empty(n, np.int32)
     threshold = np.uint64(round(mutation_rate * 4294967296.0))  # a gene mutates if 32 random bits are below
     for _ in range(generations):
+        if flag[0] != 0:
+            return
         half = counts[HALF]
         parents, cost = population[half], sse[half]
         children, child_cost = population[1 - half], sse[1 - half]
         if selection != TOURNAMENT:
             _turn_wheel(cost, selection, wheel, guide)
-        children[0, :] = best
+        copy_first(n, best, children[0])
         child_cost[0] = least[0]
         for c in range(1, chromosomes, 2):
             a = _select(cost, selection, wheel, guide, state)

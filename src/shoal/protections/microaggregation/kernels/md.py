@@ -116,9 +116,12 @@ def _close_ranks(s: Remaining, length: int, labels: Any) -> int:
     return kept
 
 
-@kernel("int64[::1](float64[:, ::1], int64)")
-def md(values: Any, k: int) -> Any:
-    """Labels of the groups in the order of forming; -1 for the fewer than k records that are left at the end."""
+@kernel("int64[::1](float64[:, ::1], int64, uint8[::1])")
+def md(values: Any, k: int, flag: Any) -> Any:
+    """Labels of the groups in the order of forming; -1 for the fewer than k records that are left at the end.
+
+    Ends early once the flag is up.
+    """
     n = values.shape[0]
     labels = np.full(n, -1, dtype=np.int64)
     s = _from_the_outside(values)
@@ -127,6 +130,8 @@ def md(values: Any, k: int) -> Any:
     while left >= 2 * k:
         p = _highest(s, length)
         while s.partner[p] < 0 or labels[s.partner[p]] >= 0:
+            if flag[0] != 0:
+                return labels
             _look(s, p, length, labels)
             p = _highest(s, length)
         q = s.place[s.partner[p]]

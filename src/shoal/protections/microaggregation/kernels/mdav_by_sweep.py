@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.arrays import Floats, Ints
+from shoal.arrays import Bytes, Floats, Ints
 from shoal.engine.kernels.compiling import inner, kernel
 from shoal.engine.kernels.distance import block_distances
 from shoal.engine.kernels.heap import sort_nearest
@@ -52,18 +52,20 @@ def sweep(blocks: Blocks, start: int, point: Floats, metric: int, found: Nearest
     return best, best_row
 
 
-@kernel("int64[::1](float64[:, ::1], float64[::1], int64, int64, boolean, int64)")
-def groups_by_sweep(values: Floats, weights: Floats, k: int, least: int, one_more: bool, metric: int) -> Ints:
+@kernel("int64[::1](float64[:, ::1], float64[::1], int64, int64, boolean, int64, uint8[::1])")
+def groups_by_sweep(
+    values: Floats, weights: Floats, k: int, least: int, one_more: bool, metric: int, flag: Bytes
+) -> Ints:
     """`sweep_groups` for callers outside the kernels."""
-    return sweep_groups(values, weights, k, least, one_more, metric)
+    return sweep_groups(values, weights, k, least, one_more, metric, flag)
 
 
 @inner
-def sweep_groups(values: Floats, weights: Floats, k: int, least: int, one_more: bool, metric: int) -> Ints:
+def sweep_groups(values: Floats, weights: Floats, k: int, least: int, one_more: bool, metric: int, flag: Bytes) -> Ints:
     """MDAV's groups by the brute-force search: two groups while `least` records are left.
 
     `one_more`: if 2k are left then, a group around the farthest from the centroid. Gives
-    each record's group in the order of their making, -1 for the records left over.
+    each record's group in the order of their making, -1 for the records left over. Ends early once the flag is up.
     """
     n, d = values.shape
     labels = np.full(n, -1, np.int64)
@@ -98,6 +100,6 @@ def sweep_groups(values: Floats, weights: Floats, k: int, least: int, one_more: 
             left -= k
             if tied and turn == 0 and pair:  # all others are as far as the group's last: the lowest row of those left
                 row = sweep(b, start, point, metric, found)[1]
-        if not pair:
+        if not pair or flag[0] != 0:
             break
     return labels

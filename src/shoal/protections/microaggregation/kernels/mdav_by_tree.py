@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.arrays import Floats, Ints
+from shoal.arrays import Bytes, Floats, Ints
 from shoal.engine.kernels.compiling import kernel
 from shoal.engine.kernels.heap import sort_nearest
 from shoal.protections.microaggregation.kernels.mdav_tree import farthest, grow, nearest, prune
@@ -15,8 +15,10 @@ from shoal.protections.microaggregation.kernels.running_centroid import centroid
 TREE_BLOCK = 64
 
 
-@kernel("int64[::1](float64[:, ::1], float64[::1], int64, int64, boolean, int64)")
-def groups_by_tree(values: Floats, weights: Floats, k: int, least: int, one_more: bool, metric: int) -> Ints:
+@kernel("int64[::1](float64[:, ::1], float64[::1], int64, int64, boolean, int64, uint8[::1])")
+def groups_by_tree(
+    values: Floats, weights: Floats, k: int, least: int, one_more: bool, metric: int, flag: Bytes
+) -> Ints:
     """The same groups as by `groups_by_sweep`, by the pruned search."""
     n, d = values.shape
     labels = np.full(n, -1, np.int64)
@@ -46,6 +48,6 @@ def groups_by_tree(values: Floats, weights: Floats, k: int, least: int, one_more
             left -= k
             if turn == 0 and pair:
                 row = farthest(tree, point, metric, found.buffer)
-        if not pair:
+        if not pair or flag[0] != 0:
             break
     return labels

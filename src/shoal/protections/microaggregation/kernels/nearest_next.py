@@ -51,12 +51,12 @@ def _close_ranks(s: Unvisited, length: int) -> int:
     return kept
 
 
-@kernel("Tuple((int64[::1], int64[::1], float64[::1]))(float64[:, ::1], int64, boolean)")
-def visit(values: Any, first: int, tree: bool) -> Any:
+@kernel("Tuple((int64[::1], int64[::1], float64[::1]))(float64[:, ::1], int64, boolean, uint8[::1])")
+def visit(values: Any, first: int, tree: bool, flag: Any) -> Any:
     """The order of visiting; for each row the visited row it was closest to (-1 for the first), and how far, squared.
 
     tree: closest to any visited record, which makes the rows' links the minimum spanning tree;
-    otherwise to the last one.
+    otherwise to the last one. Ends early, the order unfinished, once the flag is up.
     """
     n = values.shape[0]
     order = np.empty(n, dtype=np.int64)
@@ -67,6 +67,8 @@ def visit(values: Any, first: int, tree: bool) -> Any:
     )
     position, length = first, n
     for step in range(n):
+        if flag[0] != 0:
+            break
         row = s.rows[position]
         order[step] = row
         if step > 0:

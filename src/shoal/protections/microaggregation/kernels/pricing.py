@@ -21,8 +21,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.arrays import Floats, Indices
+from shoal.arrays import Bytes, Floats, Indices
 from shoal.engine.kernels.compiling import inner, kernel
+from shoal.engine.kernels.copying import copy_first
 from shoal.engine.kernels.distance import squared
 
 WIDEST = 2000  # candidates around one record; more are not searched but bounded
@@ -67,7 +68,7 @@ def greedy_group(
     best, size = np.inf, 0
     pairs, duals = 0.0, dual[i]
     chosen[0] = i
-    sums[:m] = apart[:m]
+    copy_first(m, apart, sums)
     for s in range(2, min(2 * k - 1, m + 1) + 1):
         f = max(s, k)
         least, at = np.inf, -1
@@ -172,7 +173,7 @@ def fill_row(x: Floats, rows: Indices, count: int, a: int, table: Floats, ready:
 @kernel(
     lambda: (
         *("int64", "float64[:, ::1]", "float64[::1]", "float64[:, ::1]", "int64", "float64", "boolean"),
-        *("int64", "int64", "int64", "float64[::1]", NOTHING_FOUND),
+        *("int64", "int64", "int64", "float64[::1]", NOTHING_FOUND, "uint8[::1]"),
     )
 )
 def price(
@@ -187,12 +188,14 @@ def price(
     last: int,
     lowest: Floats,
     found: Found,
+    flag: Bytes,
 ) -> int:
     """For each record in first .. last - 1, search the groups with it; gives the number of searches cut short.
 
     cheapest: lowest[i] becomes a lower bound of reduced cost / size of i's groups, at most `limit`, and every
     group that lowered it is written to `found`. Otherwise: all groups with i as the first record and a
     reduced cost up to `limit` are written; the search ends with -1 if there is no room.
+    It also ends with -1, `lowest` unfinished, once the flag is up.
     """
     n, top = x.shape[0], 2 * k - 1
     rows = np.empty((top, n), dtype=np.int32)
@@ -208,6 +211,8 @@ def price(
     table = np.empty((min(n, WIDEST), min(n, WIDEST)))
     cut_short = 0
     for i in range(first, last):
+        if flag[0] != 0:
+            return -1
         best = limit
         m = 0
         for t in range(0 if cheapest else i + 1, n):
@@ -234,7 +239,8 @@ def price(
             cut_short += 1
             continue
         order = np.argsort(terms[:kept])
-        rows[1, :kept], apart[1, :kept] = rows[0, :kept], apart[0, :kept]
+        copy_first(kept, rows[0], rows[1])
+        copy_first(kept, apart[0], apart[1])
         for q in range(kept):
             rows[0, q], apart[0, q], slot[0, q] = rows[1, order[q]], apart[1, order[q]], q
         first_bounds(k, dual[i], kept, rows[0], apart[0], dual, near, cheapest, starts)
@@ -256,6 +262,8 @@ def price(
             if depth == 0 and starts[p] >= (best if cheapest else limit):
                 continue
             nodes += 1
+            if nodes % 256 == 0 and flag[0] != 0:
+                return -1
             u = rows[depth, p]
             s = depth + 2
             p_new = pairs[depth] + apart[depth, p]

@@ -15,6 +15,7 @@ import numpy as np
 
 from shoal.arrays import Floats, Ints
 from shoal.engine.kernels.compiling import inner
+from shoal.engine.kernels.copying import copy_first
 from shoal.engine.kernels.distance import block_distances, distance, length
 from shoal.engine.kernels.heap import offer, sort_nearest
 from shoal.protections.microaggregation.kernels.packed_records import (
@@ -117,7 +118,7 @@ def draw_rim(rim: Rim, blocks: Blocks, centroid: Floats, metric: int, buffer: Fl
     sort_nearest(lengths, rows, size)
     for i in range(size):
         lengths[i] = -lengths[i]
-    rim.centre[:] = centroid
+    copy_first(centroid.size, centroid, rim.centre)
     rim.counters[0], rim.counters[1], rim.counters[2] = size, 0, 0
     rim.last[0] = -np.inf if cutoff < 0.0 else length(cutoff, metric)
 

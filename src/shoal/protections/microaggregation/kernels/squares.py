@@ -1,4 +1,4 @@
-"""The loss of microaggregation for the search: weighted SSE, with O(d) changes (docs/measures.md).
+"""The loss of microaggregation for the search: weighted SSE, with O(d) changes (docs/reference/measures.md).
 
 A group's row is its centroid. Every change is written with differences to centroids, never with
 sums of squares, so that large offsets cannot eat the digits. With W the mass of a group and c its centroid:

@@ -21,9 +21,12 @@ WORTH = 1e-9
 LONGEST = 3
 
 
-@kernel("int64[:, ::1](float64[:, ::1], int64)")
-def neighbours(values: Any, count: int) -> Any:
-    """The rows of the `count` nearest other records of each, the nearest first, lowest rows first among equals."""
+@kernel("int64[:, ::1](float64[:, ::1], int64, uint8[::1])")
+def neighbours(values: Any, count: int, flag: Any) -> Any:
+    """The rows of the `count` nearest other records of each, the nearest first, lowest rows first among equals.
+
+    Ends early, the rest unfilled, once the flag is up.
+    """
     n = values.shape[0]
     columns = np.ascontiguousarray(values.T)
     rows = np.arange(n)
@@ -31,6 +34,8 @@ def neighbours(values: Any, count: int) -> Any:
     heap = np.empty(count, dtype=np.int64)
     near = np.empty((n, count), dtype=np.int64)
     for i in range(n):
+        if flag[0] != 0:
+            break
         distances_to(columns, 0, n, values[i], distances)
         distances[i] = np.inf
         keep_smallest(distances, rows, n, heap)
@@ -193,9 +198,12 @@ def _within(t: Tour, row: int, end: int, way: int, length: int) -> bool:
     return False
 
 
-@kernel("int64[::1](float64[:, ::1], int64[:, ::1], int64[::1])")
-def shorten(values: Any, near: Any, order: Any) -> Any:
-    """The order of a round tour, shortened until no 2-opt or Or-opt move to a near neighbour is worth it."""
+@kernel("int64[::1](float64[:, ::1], int64[:, ::1], int64[::1], uint8[::1])")
+def shorten(values: Any, near: Any, order: Any, flag: Any) -> Any:
+    """The order of a round tour, shortened until no 2-opt or Or-opt move to a near neighbour is worth it.
+
+    Ends early, with the tour so far, once the flag is up.
+    """
     n = order.size
     t = Tour(
         values, near, order.copy(), np.empty(n, dtype=np.int64),
@@ -209,6 +217,8 @@ def shorten(values: Any, near: Any, order: Any) -> Any:
         for p in range(n):
             _push(t, t.stops[p])
         while t.ends[1] > 0:
+            if flag[0] != 0:
+                return t.stops
             a = _pop(t)
             for way in (1, -1):
                 while _two_opt(t, a, way) or _or_opt(t, a, way):

@@ -111,15 +111,18 @@ def _take_away(s: Remaining, left: int, labels: Any, group: int) -> int:
     return kept
 
 
-@kernel("int64[::1](float64[:, ::1], float64[::1], int64, float64)")
-def vmdav(values: Any, weights: Any, k: int, gamma: float) -> Any:
-    """Labels of the groups in the order of forming; -1 for the fewer than k records that are left at the end."""
+@kernel("int64[::1](float64[:, ::1], float64[::1], int64, float64, uint8[::1])")
+def vmdav(values: Any, weights: Any, k: int, gamma: float, flag: Any) -> Any:
+    """Labels of the groups in the order of forming; -1 for the fewer than k records that are left at the end.
+
+    Ends early once the flag is up.
+    """
     n = values.shape[0]
     labels = np.full(n, -1, dtype=np.int64)
     s = _all_records(values, weights)
     members = np.empty(k, dtype=np.int64)
     left, groups = n, 0
-    while left >= k:
+    while left >= k and flag[0] == 0:
         first = _highest(s.from_centre, left)
         _begin(s, first, left, members)
         if gamma > 0.0:

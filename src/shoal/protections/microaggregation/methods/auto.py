@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from shoal.arrays import Floats
+from shoal.engine.control import Control
 from shoal.engine.partition.partition import KPartition
-from shoal.engine.progress import Progress
 from shoal.errors import UsageError
 from shoal.protections.microaggregation.methods.blocks import blocks
 from shoal.protections.microaggregation.methods.memetic import memetic
@@ -28,11 +28,10 @@ def auto(
     weights: Floats | None = None,
     seed: int = 0,
     effort: str = "standard",
-    threads: int | None = None,
-    progress: Progress | None = None,
     seconds: float | None = None,
     checkpoint: Path | None = None,
     resume: bool = False,
+    control: Control | None = None,
 ) -> KPartition:
     """The partition of the method that fits n, d and the effort; `facts` says which."""
     name = "univariate" if values.shape[1] == 1 and weights is None else "blocks"
@@ -41,18 +40,17 @@ def auto(
     if name == "univariate" and (checkpoint is not None or resume):
         raise UsageError("a single column is solved at once, without a checkpoint; leave --checkpoint and --resume out")
     if name == "univariate":
-        found = univariate(values, k)
+        partition = univariate(values, k)
     else:
-        found = (blocks if name == "blocks" else memetic)(
+        partition = (blocks if name == "blocks" else memetic)(
             values,
             k,
             weights=weights,
             seed=seed,
             effort=effort,
-            threads=threads,
-            progress=progress,
             seconds=seconds,
             checkpoint=checkpoint,
             resume=resume,
+            control=control,
         )
-    return replace(found, facts={**found.facts, "chosen": name})
+    return replace(partition, facts={**partition.facts, "chosen": name})

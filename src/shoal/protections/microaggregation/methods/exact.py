@@ -2,15 +2,15 @@
 
 Up to 20 records by dynamic programming over subsets, which looks at every set of records once instead of
 at every partition. Beyond, a good partition is proved optimal by column generation (`bounds`) where that
-succeeds; where it does not, the gap that is left is told.
+succeeds; where it does not, the result states the gap that is left.
 """
 
 from __future__ import annotations
 
 from shoal.arrays import Floats
+from shoal.engine.control import Control, current
 from shoal.engine.partition.inputs import as_rows, as_weights
 from shoal.engine.partition.partition import KPartition
-from shoal.engine.progress import Progress
 from shoal.errors import UsageError, check_k
 from shoal.protections.microaggregation.kernels.by_subsets import best_by_subsets
 from shoal.protections.microaggregation.methods.memetic import memetic
@@ -28,8 +28,7 @@ def exact(
     weights: Floats | None = None,
     seed: int = 0,
     seconds: float | None = None,
-    threads: int | None = None,
-    progress: Progress | None = None,
+    control: Control | None = None,
 ) -> KPartition:
     """A k-partition with the least (weighted) SSE; beyond 20 records, one that `facts` calls proved or gives a gap for.
 
@@ -40,8 +39,9 @@ def exact(
                 best[S and g] = min(best[S and g], best[S] + cost(g))
 
     Sets that already cost more than the path method's partition are skipped. Of several optima the
-    first one met is given.
+    first one met is given. A search that is stopped gives the path method's partition, or the best so far.
     """
+    control = control or current()
     values = as_rows(values)
     n = len(values)
     k = check_k(k, n)
@@ -52,7 +52,8 @@ def exact(
             raise UsageError(
                 f"exact honours weights for at most {MOST_BY_SUBSETS} records, not {n}: take auto, or no weight"
             )
-        found = memetic(values, k, seed=seed, effort="quick", threads=threads, progress=progress)
-        return prove(values, k, found, seconds=seconds, threads=threads, progress=progress)
+        partition = memetic(values, k, seed=seed, effort="quick", control=control)
+        return prove(values, k, partition, seconds=seconds, control=control)
     start = path(values, k, weights=weights)
-    return KPartition(best_by_subsets(values, weights, k, start.labels.copy()), {"proved": True})
+    labels = best_by_subsets(values, weights, k, start.labels.copy(), control.flag)
+    return KPartition(labels, {"proved": not control.stopped, **control.facts})

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.arrays import Floats
+from shoal.engine.control import Control, current
 from shoal.engine.partition.inputs import as_rows
 from shoal.engine.partition.partition import KPartition
-from shoal.engine.progress import Progress, silent
 from shoal.errors import UsageError, check_choice, check_k
 from shoal.protections.microaggregation.kernels import genetic as kernel
 
@@ -21,7 +21,7 @@ CROSSOVERS = {"one-point": kernel.ONE_POINT, "two-point": kernel.TWO_POINT, "uni
 SELECTIONS = {"roulette": kernel.ROULETTE, "tournament": kernel.TOURNAMENT, "rank": kernel.RANK}
 MOST_RECORDS = 10_000  # the distances of all pairs are held in memory
 
-_GENES_A_CALL = 10_000_000  # about a fifth of a second: how often progress is told and Ctrl-C is heard
+_GENES_A_CALL = 10_000_000  # about a fifth of a second: how often progress is shown and a stop is heard
 
 
 def genetic(
@@ -37,7 +37,7 @@ def genetic(
     selection: str = "roulette",
     inversion: float = 0.0,
     start: KPartition | None = None,
-    progress: Progress = silent,
+    control: Control | None = None,
 ) -> KPartition:
     """The best partition that the genetic algorithm meets.
 
@@ -50,9 +50,10 @@ def genetic(
             each gene of each child becomes, at mutation_rate, a random group
             at the rate of inversion a random stretch of a child is reversed
 
-    generations: 10,000 up to 35 records and 100,000 above, unless given. Ctrl-C ends the run with the best so far.
+    generations: 10,000 up to 35 records and 100,000 above, unless given. A run that is stopped gives the best so far.
     The facts tell the generation that found the best (convergence_generation) and the chromosomes evaluated.
     """
+    control = control or current()
     values = as_rows(values)
     n = len(values)
     k = check_k(k, n)
@@ -70,16 +71,13 @@ def genetic(
     counts = np.zeros(4, dtype=np.int64)
     run = (_squared_distances(values), k, chromosomes, sse, best, least, state, counts)
     kernel.begin(*run, int(start is not None))
-    facts: dict[str, int | bool] = {}
     a_call = max(1, _GENES_A_CALL // (population * n))
-    try:
-        while counts[kernel.GENERATION] < generations:
-            more = min(a_call, generations - counts[kernel.GENERATION])
-            kernel.advance(*run, mutation_rate, crossover_rate, inversion, *operators, more)
-            progress(int(counts[kernel.GENERATION]), generations, 100 * float(least[0]) / values.size, "genetic search")
-    except KeyboardInterrupt:
-        facts["stopped"] = True
-    facts |= {
+    while counts[kernel.GENERATION] < generations and not control.stopped:
+        more = min(a_call, generations - counts[kernel.GENERATION])
+        kernel.advance(*run, mutation_rate, crossover_rate, inversion, *operators, more, control.flag)
+        control.show(int(counts[kernel.GENERATION]), generations, 100 * float(least[0]) / values.size, "genetic search")
+    facts: dict[str, int | bool] = {
+        **control.facts,
         "generations": int(counts[kernel.GENERATION]),
         "convergence_generation": int(counts[kernel.CONVERGED]),
         "evaluations": int(counts[kernel.EVALUATIONS]),

@@ -6,22 +6,34 @@ From Solanas 2008, section 4, and, for the direct split, Solanas et al. 2006, se
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from threading import Event
-from typing import Any
+from functools import partial
+from threading import Lock
+from typing import TypedDict, Unpack
 
 import numpy as np
 
-from shoal.arrays import Floats, Ints, cores
+from shoal.arrays import Floats, Ints
+from shoal.engine.control import Control, current
 from shoal.engine.partition.inputs import as_rows
 from shoal.engine.partition.partition import KPartition, total_squares
-from shoal.engine.progress import Progress, silent
+from shoal.engine.progress import silent
 from shoal.errors import UsageError, check_choice, check_k
+from shoal.protections.microaggregation.methods import group_records
 from shoal.protections.microaggregation.methods.genetic import genetic, usual_generations
-from shoal.protections.microaggregation.register import method
 
 HEURISTICS = ("mdav", "md")
 SPLITS = ("two-step", "direct")
+
+
+class Evolution(TypedDict, total=False):
+    """Options that the genetic algorithm takes as they are; its own defaults hold for those left out."""
+
+    population: int
+    crossover_rate: float
+    mutation_rate: float
+    crossover: str
+    selection: str
+    inversion: float
 
 
 def hybrid(
@@ -33,15 +45,9 @@ def hybrid(
     macro_split: str = "two-step",
     heuristic: str = "mdav",
     runs: int | None = None,
-    population: int = 100,
-    crossover_rate: float = 0.3,
-    mutation_rate: float = 0.1,
     generations: int | None = None,
-    crossover: str = "one-point",
-    selection: str = "roulette",
-    inversion: float = 0.0,
-    threads: int | None = None,
-    progress: Progress = silent,
+    control: Control | None = None,
+    **evolution: Unpack[Evolution],
 ) -> KPartition:
     """The heuristic's groups, improved by the genetic algorithm within macro-groups of about macro_size records.
 
@@ -54,9 +60,10 @@ def hybrid(
     4k unless given. runs: the generations are shared out among so many populations, of which only the first
     knows the heuristic's groups: in a small macro-group it often stays close to them, and the others do better.
     5 up to 20 records and 1, as published, above, unless given.
-    The other options are those of `genetic`, for each macro-group.
-    Ctrl-C ends the run with the best so far.
+    evolution: other options of `genetic`, for each macro-group.
+    A run that is stopped gives the best so far.
     """
+    control = control or current()
     values = as_rows(values)
     k = check_k(k, len(values))
     macro_size = _check_macro_size(4 * k if macro_size is None else macro_size, k)
@@ -64,64 +71,63 @@ def hybrid(
         raise UsageError(f"runs must be at least 1, not {runs}")
     split = _SPLIT[check_choice("macro_split", macro_split, SPLITS)]
     check_choice("heuristic", heuristic, HEURISTICS)
-    options: dict[str, Any] = {
-        "population": population,
-        "crossover_rate": crossover_rate,
-        "mutation_rate": mutation_rate,
-        "crossover": crossover,
-        "selection": selection,
-        "inversion": inversion,
-    }
-    macro, start = split(values, k, macro_size, lambda v, k: method(heuristic)(v, k, threads=threads))
+    macro, start = split(values, k, macro_size, lambda v, k: group_records(heuristic, v, k))
     pieces = macro.members()
-    stop = Event()
-
-    def heed(done: float, total: float, best: float | None = None, what: str = "") -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
+    quiet = control.part(progress=silent)
+    finished = _Finished(values, start, len(pieces), control)
 
     def improve(piece: int) -> KPartition:
         rows = np.ascontiguousarray(values[pieces[piece]])
-        first = best = KPartition(start[pieces[piece]])
-        evaluations = 0
-        total = usual_generations(len(rows)) if generations is None else generations
-        shares = runs or (5 if len(rows) <= 20 else 1)
-        for run in range(shares if len(rows) >= 2 * k else 0):
-            if stop.is_set():
-                break
-            found = genetic(
-                rows,
-                k,
-                seed=int(np.random.SeedSequence([seed, piece, run]).generate_state(1)[0]),
-                generations=total // shares + (run < total % shares),
-                start=first if run == 0 else None,
-                progress=heed,
-                **options,
-            )
-            evaluations += found.facts["evaluations"]
-            # The search counts in rounded sums of its own; the lemma is to hold in ours.
-            best = found if found.sse(rows) < best.sse(rows) else best
-        return KPartition(best.labels, {"evaluations": evaluations})
+        first = KPartition(start[pieces[piece]])
+        best = _improved(rows, k, first, [seed, piece], runs, generations, quiet, evolution)
+        finished.add(pieces[piece], best)
+        return best
 
-    with ThreadPoolExecutor(threads or cores()) as pool:
-        jobs = [pool.submit(improve, piece) for piece in range(len(pieces))]
-        try:
-            _tell(jobs, values, pieces, start, progress)
-        except KeyboardInterrupt:
-            stop.set()
-        found = [job.result() for job in jobs]
+    improved = control.run([partial(improve, piece) for piece in range(len(pieces))])
     labels = np.empty(len(values), dtype=np.int64)
     first = 0
-    for rows, part in zip(pieces, found, strict=True):
+    for rows, part in zip(pieces, improved, strict=True):
         labels[rows] = first + part.labels
         first += part.groups
     facts = {
         "macro_groups": len(pieces),
         "heuristic_sse": KPartition(start).sse(values),
-        "evaluations": sum(part.facts["evaluations"] for part in found),
-        **({"stopped": True} if stop.is_set() else {}),
+        "evaluations": sum(part.facts["evaluations"] for part in improved),
+        **control.facts,
     }
     return KPartition(labels, facts)
+
+
+def _improved(
+    rows: Floats,
+    k: int,
+    first: KPartition,
+    seed: list[int],
+    runs: int | None,
+    generations: int | None,
+    control: Control,
+    evolution: Evolution,
+) -> KPartition:
+    """The groups of one macro-group after the genetic algorithm, never worse than the first ones."""
+    best, evaluations = first, 0
+    total = usual_generations(len(rows)) if generations is None else generations
+    shares = runs or (5 if len(rows) <= 20 else 1)
+    for run in range(shares if len(rows) >= 2 * k else 0):
+        if control.stopped:
+            break
+        result = genetic(
+            rows,
+            k,
+            seed=int(np.random.SeedSequence([*seed, run]).generate_state(1)[0]),
+            generations=total // shares + (run < total % shares),
+            start=first if run == 0 else None,
+            control=control,
+            **evolution,
+        )
+        evaluations += result.facts["evaluations"]
+        # The search counts in rounded sums of its own; the lemma is to hold in ours.
+        best = result if result.sse(rows) < best.sse(rows) else best
+    return KPartition(best.labels, {"evaluations": evaluations})
 
 
 Heuristic = Callable[[Floats, int], KPartition]
@@ -164,12 +170,20 @@ def _everything(values: Floats) -> KPartition:
 _SPLIT = {"two-step": _in_two_steps, "direct": _directly}
 
 
-def _tell(jobs: list[Future[KPartition]], values: Floats, pieces: list[Ints], start: Ints, progress: Progress) -> None:
-    """Report each finished macro-group, with the information loss so far."""
-    piece_of = {job: piece for piece, job in enumerate(jobs)}
-    total = total_squares(values) or 1.0
-    sse = KPartition(start).sse(values)
-    for done, job in enumerate(as_completed(jobs), start=1):
-        rows = pieces[piece_of[job]]
-        sse += job.result().sse(values[rows]) - KPartition(start[rows]).sse(values[rows])
-        progress(done, len(jobs), 100 * sse / total, "macro-groups")
+class _Finished:
+    """Shows each finished macro-group, with the information loss so far."""
+
+    def __init__(self, values: Floats, start: Ints, pieces: int, control: Control) -> None:
+        self._values, self._start, self._pieces, self._control = values, start, pieces, control
+        self._total = total_squares(values) or 1.0
+        self._sse, self._done = KPartition(start).sse(values), 0
+        self._lock = Lock()
+
+    def add(self, rows: Ints, best: KPartition) -> None:
+        values = self._values[rows]
+        with self._lock:
+            if self._control.stopped:  # the macro-groups that are left keep the heuristic's groups
+                return
+            self._sse += best.sse(values) - KPartition(self._start[rows]).sse(values)
+            self._done += 1
+            self._control.show(self._done, self._pieces, 100 * self._sse / self._total, "macro-groups")

@@ -7,6 +7,7 @@ found by bounds that only fall (protections/microaggregation/kernels/md.py), wit
 from __future__ import annotations
 
 from shoal.arrays import Floats
+from shoal.engine.control import current
 from shoal.engine.kernels.distance import EUCLIDEAN
 from shoal.engine.partition.inputs import as_rows, as_weights
 from shoal.engine.partition.partition import KPartition
@@ -28,7 +29,9 @@ def md(values: Floats, k: int, *, weights: Floats | None = None) -> KPartition:
     values = as_rows(values)
     k = check_k(k, len(values))
     weights = as_weights(weights, len(values))
-    labels = kernel(values, k)
+    control = current()
+    labels = kernel(values, k, control.flag)
+    control.check()
     if labels.min() < 0:
         join_closest(values, weights, labels, labels.max() + 1, EUCLIDEAN)
     return KPartition(labels)

@@ -2,16 +2,18 @@
 
 Two exact engines give identical labels: `brute` sweeps over all records that are left, `tree` passes over boxes
 of records that cannot matter. Distances are summed from the first column to the last in both, and ties go to the
-lowest row. `solanas` is Algorithm 1 of Solanas 2008; `thesis` reproduces the GOMM thesis (docs/conventions.md).
+lowest row. `solanas` is Algorithm 1 of Solanas 2008; `thesis` reproduces the GOMM thesis (docs/explain/conventions.md).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from shoal.arrays import Floats, Ints
+from shoal.engine.control import current
+from shoal.engine.kernels.compiling import Kernel
 from shoal.engine.kernels.distance import EUCLIDEAN, L1
 from shoal.engine.partition.inputs import as_rows, as_weights
 from shoal.engine.partition.partition import KPartition
@@ -23,6 +25,7 @@ from shoal.protections.microaggregation.kernels.mdav_by_tree import groups_by_tr
 REMAINDERS = ("standard", "solanas", "thesis", "distribute")
 METRICS = {"euclidean": EUCLIDEAN, "l1": L1}
 ENGINES = ("auto", "brute", "tree")
+WORTH_COMPILING = 20_000  # records; with fewer, sweeping takes less time than compiling the tree search
 
 
 def mdav(
@@ -56,19 +59,22 @@ def mdav(
     check_choice("metric", metric, METRICS)
     check_choice("engine", engine, ENGINES)
     if engine == "auto":
-        engine = "tree" if _tree_is_faster(*values.shape) else "brute"
+        engine = "tree" if engine_kernel(*values.shape) is groups_by_tree else "brute"
     # The origin goes to a record's value (the lower median), so that differences of whole numbers stay exact.
     values = values - np.partition(values, (n - 1) // 2, axis=0)[(n - 1) // 2]
     least, one_more = (3 * k, True) if remainder == "standard" else (2 * k, False)
     groups = groups_by_tree if engine == "tree" else groups_by_sweep
-    labels = groups(values, weights, k, least, one_more, METRICS[metric])
+    control = current()
+    labels = groups(values, weights, k, least, one_more, METRICS[metric], control.flag)
+    control.check()
     _settle(labels, values, weights, k, remainder, METRICS[metric])
     return KPartition(labels, {"engine": engine})
 
 
 def engine_kernel(n: int, d: int) -> Any:
     """The kernel that `mdav` calls for so many records and columns."""
-    return groups_by_tree if _tree_is_faster(n, d) else groups_by_sweep
+    tree = _tree_is_faster(n, d) and (n > WORTH_COMPILING or cast(Kernel, groups_by_tree).is_ready())
+    return groups_by_tree if tree else groups_by_sweep
 
 
 def _tree_is_faster(n: int, d: int) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.arrays import Floats
+from shoal.engine.control import current
 from shoal.engine.partition.inputs import as_rows, as_weights
 from shoal.engine.partition.partition import KPartition
 from shoal.errors import check_k
@@ -33,7 +34,9 @@ def mst(values: Floats, k: int, *, weights: Floats | None = None, split: bool = 
     values = as_rows(values)
     k = check_k(k, len(values))
     weights = as_weights(weights, len(values))
-    order, link, squares = visit(values, 0, True)
+    control = current()
+    order, link, squares = visit(values, 0, True, control.flag)
+    control.check()
     longest_first = np.argsort(-squares, kind="stable")
     trees = KPartition(cut_tree(order, link, longest_first[link[longest_first] >= 0], k))
     if not split:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.arrays import Floats, Ints
+from shoal.engine.control import current
 from shoal.engine.partition.inputs import as_rows, as_weights
 from shoal.engine.partition.partition import KPartition
 from shoal.errors import check_choice, check_k
@@ -27,27 +28,33 @@ NEIGHBOURS = 10
 FEWEST = 8
 
 
-def path(
-    values: Floats, k: int, *, weights: Floats | None = None, path_order: str = "tour", order: str | None = None
-) -> KPartition:
+def path(values: Floats, k: int, *, weights: Floats | None = None, path_order: str = "tour") -> KPartition:
     """The optimal cut of an order of the records into groups of k to 2k-1.
 
     path_order: "nearest": from the record farthest from the centroid always on to the nearest one not
     yet visited; "mdav": group by group of MDAV's partition, always on to the group with the
     nearest centroid and within it to the nearest record; "tour": the nearest order, shortened as a
-    round tour by 2-opt and Or-opt. Ties go to the lowest row. order: the same by its earlier name.
+    round tour by 2-opt and Or-opt. Ties go to the lowest row.
     """
     values = as_rows(values)
     k = check_k(k, len(values))
     weights = as_weights(weights, len(values))
-    path_order = check_choice("path_order", path_order if order is None else order, ORDERS)
+    path_order = check_choice("path_order", path_order, ORDERS)
     first = farthest_from_centroid(values, weights)
     if path_order == "mdav":
         return _cut(values, weights, k, _through_groups(values, k, weights, first))
-    rows = visit(values, first, False)[0]
+    rows = _visit(values, first)
     if path_order == "nearest":
         return _cut(values, weights, k, rows)
     return _cut_round(values, weights, k, _shortened(values, rows))
+
+
+def _visit(values: Floats, first: int) -> Ints:
+    """All rows from the first one on, always the nearest next."""
+    control = current()
+    rows: Ints = visit(values, first, False, control.flag)[0]
+    control.check()
+    return rows
 
 
 def _cut(values: Floats, weights: Floats, k: int, rows: Ints) -> KPartition:
@@ -59,7 +66,7 @@ def _cut(values: Floats, weights: Floats, k: int, rows: Ints) -> KPartition:
 def _through_groups(values: Floats, k: int, weights: Floats, first: int) -> Ints:
     """The order by MDAV's groups."""
     partition = mdav(values, k, weights=weights)
-    groups = visit(partition.centroids(values, weights), partition.labels[first], False)[0]
+    groups = _visit(partition.centroids(values, weights), partition.labels[first])
     members = partition.members()
     rows = np.concatenate([members[g] for g in groups])
     walk_through(values, rows, partition.sizes[groups], first)
@@ -69,7 +76,10 @@ def _through_groups(values: Floats, k: int, weights: Floats, first: int) -> Ints
 def _shortened(values: Floats, rows: Ints) -> Ints:
     if len(rows) < FEWEST:
         return rows
-    shortened: Ints = shorten(values, neighbours(values, min(NEIGHBOURS, len(rows) - 1)), rows)
+    control = current()
+    near = neighbours(values, min(NEIGHBOURS, len(rows) - 1), control.flag)
+    control.check()
+    shortened: Ints = shorten(values, near, rows, control.flag)
     return shortened
 
 

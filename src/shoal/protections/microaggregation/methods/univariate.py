@@ -2,8 +2,8 @@
 
 In an optimal partition of one column without weights, each group is an interval of the sorted
 values, so the best cut of the sorted sequence is the optimum. With weights and a minimum count
-this no longer holds (a heavy record may be worth a group with records from both sides), so there
-is no parameter for them.
+this no longer holds (a heavy record may be worth a group with records from both sides), so
+the method does not take any.
 """
 
 from __future__ import annotations

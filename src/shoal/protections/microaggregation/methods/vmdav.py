@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 from shoal.arrays import Floats
+from shoal.engine.control import current
 from shoal.engine.kernels.distance import EUCLIDEAN
 from shoal.engine.partition.inputs import as_rows, as_weights
 from shoal.engine.partition.partition import KPartition
@@ -60,7 +61,9 @@ def _number(gamma: float | str) -> float:
 
 
 def _with_gamma(values: Floats, weights: Floats, k: int, gamma: float) -> KPartition:
-    labels = kernel(values, weights, k, gamma)
+    control = current()
+    labels = kernel(values, weights, k, gamma, control.flag)
+    control.check()
     if labels.min() < 0:
         join_closest(values, weights, labels, labels.max() + 1, EUCLIDEAN)
     return KPartition(labels, {"gamma": gamma})

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.arrays import Floats, Ints
+from shoal.arrays import Bytes, Floats, Ints
 from shoal.engine.kernels.compiling import inner, kernel
 
 
@@ -130,7 +130,7 @@ def segment_metrics(
             out[u] += w * apart(x, ordinal[j, first + u])
 
 
-@kernel("void(f8[:,::1], i4[:,::1], i8, i8[::1], f8[::1], f8[::1], f8[::1], i4[:,:,::1], f8[:,:,::1])")
+@kernel("void(f8[:,::1], i4[:,::1], i8, i8[::1], f8[::1], f8[::1], f8[::1], i4[:,:,::1], f8[:,:,::1], u1[::1])")
 def nearest_partners(
     ordinal: Floats,
     nominal: NDArray[Any],
@@ -141,17 +141,21 @@ def nearest_partners(
     other: Floats,
     who: NDArray[Any],
     cost: Floats,
+    flag: Bytes,
 ) -> None:
     """For each mover and district its nearest partners, nearest first, ties by position.
 
     The columns hold first the movers, then the partners; those of district d are bounds[d]..bounds[d+1] among the
     partners. `who` gets positions among the partners, and -1 (with an infinite cost) where a district has fewer.
+    Ends early, the rest unfilled, once the flag is up.
     """
     depth = who.shape[2]
     buffer = np.empty(np.max(np.diff(bounds)))
     for d in range(bounds.size - 1):
         first, stop = movers + bounds[d], movers + bounds[d + 1]
         for v in range(movers):
+            if flag[0] != 0:
+                return
             segment_metrics(ordinal, nominal, v, first, stop, weights, same, other, buffer)
             kept = 0
             worst = np.inf

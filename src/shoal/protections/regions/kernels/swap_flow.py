@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.arrays import Floats, Ints
+from shoal.arrays import Bytes, Floats, Ints
 from shoal.engine.kernels.compiling import inner, kernel
 
 Small = NDArray[Any]
@@ -192,7 +192,9 @@ def _send(
                 counts[d] += 1
 
 
-@kernel("i8(i8[::1], i4[::1], i4[:,:,::1], f8[:,:,::1], i8[:,::1], i8[::1], i8[::1], f8[::1], i4[::1], f8[::1])")
+@kernel(
+    "i8(i8[::1], i4[::1], i4[:,:,::1], f8[:,:,::1], i8[:,::1], i8[::1], i8[::1], f8[::1], i4[::1], f8[::1], u1[::1])"
+)
 def solve(
     home: Ints,
     where: Small,
@@ -204,12 +206,14 @@ def solve(
     paid: Floats,
     owner: Small,
     potential: Floats,
+    flag: Bytes,
 ) -> int:
     """Bring the counts flow[2] within flow[0]..flow[1] at least cost, from a state that is optimal for wider bounds.
 
     home[v] and stand[v]: a mover's own and present district; partner[v]: with whom it swaps (-1: at home) for
     paid[v]; who[v, d] and cost[v, d]: its nearest partners in d; owner[u]: who holds partner u; where[u]: its
-    district. Gives the number of paths used, or -1 if the bounds cannot be met.
+    district. Gives the number of paths used, or -1 if the bounds cannot be met or the flag
+    is up.
 
         while a count is out of its bounds:
             find the shortest way, by reduced costs, from a node with too much to one with too little
@@ -231,7 +235,7 @@ def solve(
         if not out_of_bounds:
             return paths
         end = _shortest(home, who, cost, flow, stand, paid, owner, potential, excess, dist, work)
-        if end < 0:
+        if end < 0 or flag[0] != 0:
             return -1
         for x in range(n + m + 1):
             potential[x] += min(dist[x], dist[end])
@@ -239,7 +243,7 @@ def solve(
         paths += 1
 
 
-@kernel("i8(i8[::1], i4[:,:,::1], f8[:,:,::1], i8[:,::1], i8[::1], f8[::1], i4[::1], f8[::1], f8[:,::1])")
+@kernel("i8(i8[::1], i4[:,:,::1], f8[:,:,::1], i8[:,::1], i8[::1], f8[::1], i4[::1], f8[::1], f8[:,::1], u1[::1])")
 def shift_costs(
     home: Ints,
     who: Small,
@@ -250,8 +254,12 @@ def shift_costs(
     owner: Small,
     potential: Floats,
     out: Floats,
+    flag: Bytes,
 ) -> int:
-    """out[i, j]: the exact cost of one vital record less in district i and one more in j (infinite: impossible)."""
+    """out[i, j]: the exact cost of one vital record less in district i and one more in j (infinite: impossible).
+
+    Ends early, the rest unfilled, once the flag is up.
+    """
     n, m = home.size, flow.shape[1]
     fixed = flow.copy()
     fixed[0] = fixed[1] = fixed[2]
@@ -259,6 +267,8 @@ def shift_costs(
     dist = np.empty(n + m + 1)
     work = np.empty((4, n + m + 1), dtype=np.int64)
     for i in range(m):
+        if flag[0] != 0:
+            break
         excess[i] = 1
         _shortest(home, who, cost, fixed, stand, paid, owner, potential, excess, dist, work)
         excess[i] = 0

@@ -13,11 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.arrays import Floats, Ints
+from shoal.arrays import Bytes, Floats, Ints
 from shoal.engine.kernels.compiling import inner, kernel
+from shoal.engine.kernels.copying import copy_first
+from shoal.engine.kernels.randomness import below, uniform
 from shoal.protections.regions.kernels.masking import metric, tau_stages
 
 Small = NDArray[Any]
+State = NDArray[np.uint64]
 
 
 @inner
@@ -31,16 +34,16 @@ def _cost(v: int, u: int, dense: Floats, ordinal: Floats, nominal: Small, prices
 
 
 @inner
-def _free(first: int, stop: int, used: Small, stamp: int) -> int:
+def _free(first: int, stop: int, used: Small, stamp: int, rng: State) -> int:
     """A random record among first..stop that is not in use, or -1."""
     size = stop - first
     if size <= 0:
         return -1
     for _ in range(8):
-        r = first + np.random.randint(0, size)
+        r = first + below(rng, size)
         if used[r] != stamp:
             return int(r)
-    start = np.random.randint(0, size)
+    start = below(rng, size)
     for i in range(size):
         r = first + (start + i) % size
         if used[r] != stamp:
@@ -60,19 +63,20 @@ def _random_rows(
     used_v: Small,
     used_u: Small,
     stamp: int,
+    rng: State,
 ) -> int:
     """Draw `size` swaps: vital records at random (hence districts by their counts), districts by their sizes."""
     length = 0
     for _ in range(size):
-        v = _free(0, used_v.size, used_v, stamp)
+        v = _free(0, used_v.size, used_v, stamp, rng)
         if v < 0:
             break
         for _try in range(20):
-            d = np.searchsorted(sizes, np.random.random() * sizes[-1], side="right")
+            d = np.searchsorted(sizes, uniform(rng) * sizes[-1], side="right")
             d = min(d, sizes.size - 1)
             if d == where_v[v]:
                 continue
-            u = _free(bounds_u[d], bounds_u[d + 1], used_u, stamp)
+            u = _free(bounds_u[d], bounds_u[d + 1], used_u, stamp, rng)
             if u >= 0:
                 rows_v[length], rows_u[length] = v, u
                 used_v[v] = stamp
@@ -100,6 +104,7 @@ def _cross(
     used_v: Small,
     used_u: Small,
     stamp: int,
+    rng: State,
 ) -> int:
     """The first `cut` rows of one parent, then rows of the other; a record met twice gives way to a neighbour."""
     for i in range(cut):
@@ -111,10 +116,10 @@ def _cross(
         v, u = int(tail_v[i]), int(tail_u[i])
         if used_v[v] == stamp:
             d = where_v[v]
-            v = _free(bounds_v[d], bounds_v[d + 1], used_v, stamp)
+            v = _free(bounds_v[d], bounds_v[d + 1], used_v, stamp, rng)
         if used_u[u] == stamp:
             d = where_u[u]
-            u = _free(bounds_u[d], bounds_u[d + 1], used_u, stamp)
+            u = _free(bounds_u[d], bounds_u[d + 1], used_u, stamp, rng)
         if v >= 0 and u >= 0:
             rows_v[length], rows_u[length] = v, u
             used_v[v] = stamp
@@ -134,6 +139,7 @@ def _exchange(
     bounds: Ints,
     used: Small,
     stamp: int,
+    rng: State,
 ) -> None:
     """Swap mutation: rows i and j exchange the districts of a column; each gets a free record of its new district."""
     first, second = own[i], own[j]
@@ -142,8 +148,8 @@ def _exchange(
         return
     used[first] = 0
     used[second] = 0
-    own[i] = _free(bounds[b], bounds[b + 1], used, stamp)
-    own[j] = _free(bounds[a], bounds[a + 1], used, stamp)
+    own[i] = _free(bounds[b], bounds[b + 1], used, stamp, rng)
+    own[j] = _free(bounds[a], bounds[a + 1], used, stamp, rng)
     used[own[i]] = stamp
     used[own[j]] = stamp
 
@@ -161,6 +167,7 @@ def _mutate(
     used_v: Small,
     used_u: Small,
     stamp: int,
+    rng: State,
 ) -> None:
     """Swap mutation of the districts (columns 1 and 3), random resetting of the records (columns 2 and 4).
 
@@ -170,24 +177,24 @@ def _mutate(
         return
     gene = -1
     while True:
-        gap = np.log(1.0 - np.random.random()) / np.log(1.0 - rate) if rate < 1.0 else 0.0
+        gap = np.log(1.0 - uniform(rng)) / np.log(1.0 - rate) if rate < 1.0 else 0.0
         if gap >= 4 * length - gene - 1:
             return
         gene += 1 + int(gap)
         i, column = gene // 4, gene % 4
         if column == 0:
-            _exchange(i, np.random.randint(0, length), rows_v, rows_u, where_v, where_u, bounds_v, used_v, stamp)
+            _exchange(i, below(rng, length), rows_v, rows_u, where_v, where_u, bounds_v, used_v, stamp, rng)
         elif column == 1:
             d = where_v[rows_v[i]]
             used_v[rows_v[i]] = 0
-            rows_v[i] = _free(bounds_v[d], bounds_v[d + 1], used_v, stamp)
+            rows_v[i] = _free(bounds_v[d], bounds_v[d + 1], used_v, stamp, rng)
             used_v[rows_v[i]] = stamp
         elif column == 2:
-            _exchange(i, np.random.randint(0, length), rows_u, rows_v, where_u, where_v, bounds_u, used_u, stamp)
+            _exchange(i, below(rng, length), rows_u, rows_v, where_u, where_v, bounds_u, used_u, stamp, rng)
         else:
             d = where_u[rows_u[i]]
             used_u[rows_u[i]] = 0
-            rows_u[i] = _free(bounds_u[d], bounds_u[d + 1], used_u, stamp)
+            rows_u[i] = _free(bounds_u[d], bounds_u[d + 1], used_u, stamp, rng)
             used_u[rows_u[i]] = stamp
 
 
@@ -210,13 +217,14 @@ def _local_search(
     used_v: Small,
     used_u: Small,
     stamp: int,
+    rng: State,
 ) -> float:
     """For each row: the free partner nearest to its vital record, or the free vital record nearest to its partner."""
     total = 0.0
     for i in range(length):
         v, u = rows_v[i], rows_u[i]
         found = False
-        if np.random.random() <= share:
+        if uniform(rng) <= share:
             d = where_u[u]
             for k in range(who.shape[2]):
                 w = who[v, d, k]
@@ -277,7 +285,7 @@ def _fitness(
 ) -> float:
     """Distortion times compatibility times the penalty on rows; on request times how far the tau test is passed."""
     worst, centre, tau, upper_only = settings[0], settings[1], settings[7], settings[8]
-    now[:] = counts
+    copy_first(now.size, counts, now)
     for i in range(length):
         now[where_v[rows_v[i]]] -= 1
         now[where_u[rows_u[i]]] += 1
@@ -297,23 +305,23 @@ def _fitness(
 
 
 @inner
-def _winner(size: int, alive: Ints, fitness: Floats) -> int:
+def _winner(size: int, alive: Ints, fitness: Floats, rng: State) -> int:
     """The fittest of `size` random individuals."""
-    best = alive[np.random.randint(0, alive.size)]
+    best = alive[below(rng, alive.size)]
     for _ in range(size - 1):
-        other = alive[np.random.randint(0, alive.size)]
+        other = alive[below(rng, alive.size)]
         if fitness[other] > fitness[best]:
             best = other
     return int(best)
 
 
 @kernel(
-    "void(i8, i8[::1], f8[::1], i4[::1], i4[::1], i8[::1], i8[::1], i4[:,:,::1], f8[:,:,::1], f8[:,::1], f8[:,::1],"
-    "i4[:,::1], f8[:,::1], i8[::1], f8[:,::1], i8[::1], f8[:,::1], f8[::1], i4[:,::1], i4[:,::1], f8[:,::1], i8[::1],"
-    "f8[::1], f8[::1], f8[:,::1])"
+    "void(u8[::1], i8[::1], f8[::1], i4[::1], i4[::1], i8[::1], i8[::1], i4[:,:,::1], f8[:,:,::1], f8[:,::1],"
+    "f8[:,::1], i4[:,::1], f8[:,::1], i8[::1], f8[:,::1], i8[::1], f8[:,::1], f8[::1], i4[:,::1], i4[:,::1],"
+    "f8[:,::1], i8[::1], f8[::1], f8[::1], f8[:,::1], u1[::1])"
 )
 def evolve(
-    seed: int,
+    rng: State,
     sizes: Ints,
     settings: Floats,
     where_v: Small,
@@ -338,6 +346,7 @@ def evolve(
     total: Floats,
     fitness: Floats,
     trace: Floats,
+    flag: Bytes,
 ) -> None:
     """One run. The first `mu` individuals hold the result, the fittest first; `trace` gets best, mean and deviation.
 
@@ -348,8 +357,8 @@ def evolve(
         each generation:
             tournaments choose pairs; cut both at random rows and exchange the tails; mutate; local search
             the fittest mu of parents and offspring live on
+    Once the flag is up, the generation before is the last; individuals that were not drawn yet have no rows.
     """
-    np.random.seed(seed)
     mu, pairs, tournament, generations, given = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4]
     m = counts.size
     used_v = np.zeros(where_v.size, dtype=np.int32)
@@ -359,15 +368,17 @@ def evolve(
     flags, last = np.empty(m, dtype=np.uint8), np.empty(4)
     stamp = 0
     for i in range(mu):
+        if flag[0] != 0:
+            break
         stamp += 1
         if i >= given:
-            rows = np.random.randint(1, max(2, int(settings[1]) + 1))
+            rows = 1 + below(rng, max(1, int(settings[1])))
             lengths[i] = _random_rows(
-                rows, where_v, where_u, bounds_u, reach, rows_v[i], rows_u[i], used_v, used_u, stamp
+                rows, where_v, where_u, bounds_u, reach, rows_v[i], rows_u[i], used_v, used_u, stamp, rng
             )
             total[i] = _local_search(
                 lengths[i], settings[2], rows_v[i], rows_u[i], rows_c[i], where_v, where_u, bounds_v,
-                who, near, dense, ordinal, nominal, prices, used_v, used_u, stamp,
+                who, near, dense, ordinal, nominal, prices, used_v, used_u, stamp, rng,
             )  # fmt: skip
         else:
             total[i] = 0.0
@@ -380,6 +391,8 @@ def evolve(
         )  # fmt: skip
     order = np.arange(mu + 2 * pairs)
     for generation in range(generations):
+        if flag[0] != 0:
+            break
         alive, spare = order[:mu], order[mu:]
         mean = 0.0
         for i in alive:
@@ -390,9 +403,11 @@ def evolve(
         trace[generation, 0], trace[generation, 1], trace[generation, 2] = fitness[alive].max(), mean, np.sqrt(square)
         rate = settings[4] * (settings[6] if np.sqrt(square) < settings[5] else 1.0)
         for pair in range(pairs):
-            one, two = _winner(tournament, alive, fitness), _winner(tournament, alive, fitness)
-            cut_one, cut_two = np.random.randint(0, lengths[one] + 1), np.random.randint(0, lengths[two] + 1)
-            if np.random.random() >= settings[3]:
+            if flag[0] != 0:
+                break
+            one, two = _winner(tournament, alive, fitness, rng), _winner(tournament, alive, fitness, rng)
+            cut_one, cut_two = below(rng, lengths[one] + 1), below(rng, lengths[two] + 1)
+            if uniform(rng) >= settings[3]:
                 cut_one, cut_two = lengths[one], lengths[two]
             for child in range(2):
                 head, tail, cut, start = (one, two, cut_one, cut_two) if child == 0 else (two, one, cut_two, cut_one)
@@ -400,19 +415,26 @@ def evolve(
                 stamp += 1
                 lengths[i] = _cross(
                     cut, start, lengths[tail], rows_v[head], rows_u[head], rows_v[tail], rows_u[tail],
-                    where_v, where_u, bounds_v, bounds_u, rows_v[i], rows_u[i], used_v, used_u, stamp,
+                    where_v, where_u, bounds_v, bounds_u, rows_v[i], rows_u[i], used_v, used_u, stamp, rng,
                 )  # fmt: skip
                 _mutate(
-                    lengths[i], rate, rows_v[i], rows_u[i], where_v, where_u, bounds_v, bounds_u, used_v, used_u, stamp
-                )
+                    lengths[i], rate, rows_v[i], rows_u[i], where_v, where_u, bounds_v, bounds_u,
+                    used_v, used_u, stamp, rng,
+                )  # fmt: skip
                 total[i] = _local_search(
                     lengths[i], settings[2], rows_v[i], rows_u[i], rows_c[i], where_v, where_u, bounds_v,
-                    who, near, dense, ordinal, nominal, prices, used_v, used_u, stamp,
+                    who, near, dense, ordinal, nominal, prices, used_v, used_u, stamp, rng,
                 )  # fmt: skip
                 fitness[i] = _fitness(
                     lengths[i], total[i], rows_v[i], rows_u[i], where_v, where_u, counts, shape[0], shape[1],
                     outlying, restriction, critical, settings, now, values, flags, last,
                 )  # fmt: skip
         order = np.argsort(-fitness, kind="mergesort")
-    rows_v[:], rows_u[:], rows_c[:] = rows_v[order], rows_u[order], rows_c[order]
-    lengths[:], total[:], fitness[:] = lengths[order], total[order], fitness[order]
+    ordered_v, ordered_u, ordered_c = rows_v[order], rows_u[order], rows_c[order]
+    for i in range(order.size):
+        copy_first(rows_v.shape[1], ordered_v[i], rows_v[i])
+        copy_first(rows_u.shape[1], ordered_u[i], rows_u[i])
+        copy_first(rows_c.shape[1], ordered_c[i], rows_c[i])
+    copy_first(order.size, lengths[order], lengths)
+    copy_first(order.size, total[order], total)
+    copy_first(order.size, fitness[order], fitness)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from shoal.arrays import Floats, Ints
 from shoal.engine.kernels.compiling import inner, kernel
+from shoal.engine.kernels.copying import copy_first
 from shoal.protections.regions.kernels.masking import hazen
 
 Small = NDArray[Any]
@@ -197,7 +198,7 @@ def settle(
         then = _exposure(counts, offset, scale, critical, upper_only, allowed, sign, other)
         if then <= now:
             now = then
-            bad[:] = other
+            copy_first(bad.size, other, bad)
         else:
             counts[giver] += size
             counts[taker] -= size

@@ -1,0 +1,122 @@
+"""Time to the first result: from the wheel and from this checkout, with an empty and a filled cache of compiled code.
+
+    python benchmarks/first_minute.py [--wheel dist/shoal-….whl] [--without-checkout]
+
+The wheel is installed into a new virtual environment, away from the sources (`make wheel` builds it). Every run is a
+process of its own that writes a release of the bundled survey, or of its first 50 records. It prints the seconds by the
+clock, the CPU seconds and the peak memory of each run, with those of the processes that compile, and the installed size
+of each package. The clock depends on what else the machine does: compare rows of one run of this script.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+TOP = Path(__file__).parents[1]
+SURVEY, ROLES = TOP / "examples/survey.csv", TOP / "examples/roles.toml"
+REPORT = ["--report", "report.html"]
+# A run's name, its words, whether it takes the first 50 records only.
+RUNS = (
+    ("50 records, mdav", ["--method", "mdav"], True),
+    ("quick, report", ["--effort", "quick", *REPORT], False),
+    ("standard, report", ["--effort", "standard", *REPORT], False),
+)
+
+
+def measured(
+    python: Path, words: list[str], small: bool, cache: Path, kernels: str | None
+) -> tuple[float, float, float]:
+    """Seconds by the clock, CPU seconds and peak megabytes of one command."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = SURVEY.read_text(encoding="utf-8").splitlines(keepends=True)
+        (Path(folder) / "data.csv").write_text("".join(source[:51] if small else source), encoding="utf-8")
+        command = [
+            "-m",
+            "shoal",
+            "microaggregate",
+            "data.csv",
+            "-k",
+            "5",
+            "--roles",
+            str(ROLES),
+            "-o",
+            "out.csv",
+            *words,
+        ]
+        environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SHOAL_KERNELS")}
+        environment |= {"NUMBA_CACHE_DIR": str(cache), **({"SHOAL_KERNELS": kernels} if kernels else {})}
+        started = time.perf_counter()
+        child = subprocess.Popen(
+            [python, *command], cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
+        _, status, usage = os.wait4(child.pid, 0)
+        seconds = time.perf_counter() - started
+        if status:
+            sys.exit(f"{' '.join(command)} failed: {child.stderr.read().decode() if child.stderr else ''}")
+    return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def rows(name: str, python: Path, kernels: str | None) -> Iterator[str]:
+    """Each run twice: with an empty cache, then with what the first one left there."""
+    for label, words, small in RUNS:
+        with tempfile.TemporaryDirectory() as cache:
+            for state in ("empty", "filled"):
+                wall, cpu, memory = measured(python, words, small, Path(cache), kernels)
+                yield f"{name:9s} {label:18s} {state:7s} {wall:8.2f} {cpu:8.2f} {memory:8.0f}"
+
+
+def installed(wheel: Path, folder: Path) -> Path:
+    """A new environment with the wheel; gives its Python, and prints the seconds and the size of each package."""
+    started = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    python = folder / "bin/python"
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, wheel], check=True)
+    print(f"virtual environment and pip: {time.perf_counter() - started:.1f} s by the clock; sizes in MB:")
+    packages = next((folder / "lib").glob("python*/site-packages"))
+    sizes = {path.name: size_of(path) for path in packages.iterdir() if not path.name.endswith(".dist-info")}
+    for package, size in sorted(sizes.items(), key=lambda item: -item[1]):
+        if size >= 1.0:
+            print(f"  {package:24s} {size:8.1f}")
+    print(f"  {'all':24s} {sum(sizes.values()):8.1f}\n")
+    return python
+
+
+def size_of(path: Path) -> float:
+    """Megabytes of a file or folder."""
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file()) / 1e6
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    newest = max((TOP / "dist").glob("shoal-*.whl"), key=lambda path: path.stat().st_mtime, default=None)
+    parser.add_argument("--wheel", type=Path, default=newest)
+    parser.add_argument("--without-checkout", action="store_true", help="Measure the wheel alone.")
+    chosen = parser.parse_args()
+    if chosen.wheel is None:
+        sys.exit("There is no wheel in dist. Build one with: make wheel")
+    folder = Path(tempfile.mkdtemp())
+    try:
+        python = installed(chosen.wheel.resolve(), folder / "venv")
+        print(f"{'install':9s} {'run':18s} {'cache':7s} {'clock, s':>8s} {'CPU, s':>8s} {'peak, MB':>8s}")
+        ways = [("wheel", python, None)]
+        if not chosen.without_checkout:
+            ways.append(("checkout", Path(sys.executable), "jit"))  # as where no library was built
+        for way in ways:
+            for row in rows(*way):
+                print(row, flush=True)
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()

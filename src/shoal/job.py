@@ -1,0 +1,98 @@
+"""The one order of work around a protection: check every path, protect, save, report.
+
+The commands, `shoal run` and whatever else writes a release make a `Job`. It refuses a path that cannot be written
+before any work, makes the reports before the release is put in place, and writes them after it. So a problem with one
+file leaves no other file behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import InputError
+from shoal.gate.policy import check_policy
+from shoal.gate.saving import Saving
+from shoal.report import release as reports
+from shoal.sources.files import check_distinct, check_place, check_target
+
+if TYPE_CHECKING:
+    from shoal.release import Release, Saved
+    from shoal.report.page import Page
+
+
+@dataclass(eq=False)
+class Job:
+    """The files of one run. The keys of the mappings name a file in messages, as "--report" does.
+
+    inputs: files that no output may replace. target: where the release is written, or None; target_name: its name in
+    messages. saving: how it is saved (`shoal.gate.saving.Saving`). reports: each with True for a public report.
+    written: other files that the run writes. read: other files that it reads. place: a context for the check of
+    "policy", "previous" or "file", which adds to a message where the value stands.
+    """
+
+    inputs: Mapping[str, Any]
+    target: str | None
+    saving: Mapping[str, Any]
+    target_name: str = "-o"
+    reports: Mapping[str, tuple[str | None, bool]] = field(default_factory=dict)
+    written: Mapping[str, Any] = field(default_factory=dict)
+    read: Mapping[str, Any] = field(default_factory=dict)
+    place: Callable[[str], AbstractContextManager[Any]] = lambda key: nullcontext()
+
+    def __post_init__(self) -> None:
+        self._release: Release | None = None  # as it was saved, once it is
+        self._pages: dict[str, Page] = {}
+
+    def check(self) -> None:
+        """Raise an error, before any work, for a policy, an earlier release or a path that cannot be used."""
+        policy, previous = self.saving.get("policy"), self.saving.get("previous")
+        with self.place("policy"):
+            check_policy(policy)
+        with self.place("previous"):
+            check_previous(previous)
+        inputs = [path for path in self.inputs.values() if path is not None]
+        if self.target is not None:
+            with self.place("file"):
+                check_target(self.target, *inputs)
+        reports = {name: path for name, (path, _) in self.reports.items()}
+        for path in (*reports.values(), *self.written.values()):
+            if path is not None:
+                check_place(path, *inputs)
+        policy_file = policy if policy is not None and str(policy).endswith(".toml") else None
+        check_distinct(
+            {self.target_name: self.target, **reports, **self.written},
+            {**self.inputs, "--previous": previous, "--policy": policy_file, **self.read},
+        )
+
+    def save(self, release: Release) -> Release:
+        """Save the release if there is a target, and make its reports; returns the release that knows its file."""
+        release.original.weights()  # raises an error before the file is written, not after
+        if self.target is None:
+            self._make_pages(release)
+            return release
+        return release.save_with(self.target, Saving(**self.saving), self._of_saved).release
+
+    def write_reports(self) -> None:
+        """Write the reports that were made with the release."""
+        for path, page in self._pages.items():
+            assert self._release is not None
+            reports.write_page(page, self._release, Path(path))
+
+    def _of_saved(self, saved: Saved) -> None:
+        self._make_pages(saved.release)
+
+    def _make_pages(self, release: Release) -> None:
+        self._release = release
+        self._pages = {
+            path: reports.release_page(release, public) for path, public in self.reports.values() if path is not None
+        }
+
+
+def check_previous(path: Any) -> None:
+    """Raise an error before any work if the earlier release does not exist."""
+    if path is not None and not Path(path).is_file():
+        raise InputError(f"The earlier release {path} does not exist. Check its path, or remove --previous.")

@@ -1,0 +1,152 @@
+"""Relative changes of values, means, covariances and variances, changes of correlations: IL1 to IL5 and their mean IL.
+
+IL1 is the change of the cells, IL2 that of the means, IL3 of the covariances, IL4 of the variances, IL5 of the
+correlations; all but IL5 are relative to the original figure. Where that is zero, no relative change exists: the entry
+is left out and counted in `left_out`. The mean caps each part at 1, so that IL is a percentage.
+
+After Domingo-Ferrer and Torra 2001 and the GOMM thesis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.arrays import Floats
+from shoal.measures.columns import correlations, means_and_covariances
+from shoal.measures.measure import Estimate, Measure
+
+if TYPE_CHECKING:
+    from shoal.measures.evidence import Evidence
+
+
+@dataclass(frozen=True)
+class LossParts:
+    """IL1 to IL5 as fractions (0: unchanged; IL5 is at most 2), and how many entries had no base."""
+
+    il1: float
+    il2: float
+    il3: float
+    il4: float
+    il5: float
+    left_out: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def il(self) -> float:
+        """The mean of the five, each capped at 1, in percent."""
+        return 100.0 * sum(min(1.0, part) for part in (self.il1, self.il2, self.il3, self.il4, self.il5)) / 5
+
+
+def loss_parts(original: Floats, protected: Floats, weights: Floats | None = None) -> LossParts:
+    """IL1 to IL5 of a protected n x d array."""
+    mean_b, covariance_b = means_and_covariances(original, weights)
+    mean_a, covariance_a = means_and_covariances(protected, weights)
+    upper = np.triu_indices(original.shape[1])
+    # Where one column of a pair is constant, the covariance is zero by its nature and only rounding would be compared.
+    constant = np.ptp(original, axis=0) == 0
+    base = np.where(constant[:, None] | constant[None, :], 0.0, covariance_b)
+    cells = None if weights is None else np.broadcast_to(weights[:, None], original.shape)
+    parts = {
+        "il1": _relative(original, protected, cells),
+        "il2": _relative(mean_b, mean_a),
+        "il3": _relative(base[upper], covariance_a[upper]),
+        "il4": _relative(np.diag(base), np.diag(covariance_a)),
+        "il5": _correlation_change(original, protected, weights),
+    }
+    return LossParts(
+        **{name: value for name, (value, _) in parts.items()},
+        left_out={name: missing for name, (_, missing) in parts.items() if missing},
+    )
+
+
+def _relative(before: Floats, after: Floats, weights: Floats | None = None) -> tuple[float, int]:
+    """The mean of abs(before - after) / abs(before) where the base is not zero, and how often it is."""
+    usable = before != 0
+    if not usable.any():
+        return 0.0, int(before.size)
+    change = np.abs(before[usable] - after[usable]) / np.abs(before[usable])
+    mean = np.average(change, weights=None if weights is None else weights[usable])
+    return float(mean), int(before.size - usable.sum())
+
+
+def _correlation_change(original: Floats, protected: Floats, weights: Floats | None) -> tuple[float, int]:
+    """The mean absolute difference of the correlations; columns constant in the original are left out.
+
+    A column that the protection made constant has no correlation left: it counts as zero.
+    """
+    pairs = np.triu_indices(original.shape[1], 1)
+    before, after = (correlations(values, weights)[pairs] for values in (original, protected))
+    usable = ~np.isnan(before)
+    if not usable.any():
+        return 0.0, int(usable.size)
+    difference = before[usable] - np.nan_to_num(after[usable])
+    return float(np.abs(difference).mean()), int(usable.size - usable.sum())
+
+
+def _parts(evidence: Evidence) -> LossParts:
+    parts: LossParts = evidence.once("loss parts", lambda: loss_parts(*evidence.numbers(), evidence.weights))
+    return parts
+
+
+def _part(name: str) -> Callable[[Evidence], Estimate]:
+    def compute(evidence: Evidence) -> Estimate:
+        parts = _parts(evidence)
+        left_out = parts.left_out.get(name)
+        return Estimate(getattr(parts, name), f"{left_out} without a base left out" if left_out else "")
+
+    return compute
+
+
+def _declared(name: str, meaning: str, formula: str) -> Measure:
+    return Measure(
+        name=name,
+        kind="loss",
+        needs=("original", "release"),
+        range="0 to 2" if name == "il5" else "0 and more",
+        unit="",
+        better="lower",
+        meaning=meaning,
+        formula=formula,
+        compute=_part(name),
+        weighted=True,
+    )
+
+
+MEASURES = (
+    _declared("il1", "mean change of a value, relative to it", "mean over cells of |x − x'| / |x|"),
+    _declared(
+        "il2",
+        "mean change of a column's mean, relative to it",
+        "mean over columns of the relative difference of the means",
+    ),
+    _declared(
+        "il3",
+        "mean change of a covariance, relative to it",
+        "mean over the d(d+1)/2 distinct covariances (variances included) of their relative difference",
+    ),
+    _declared(
+        "il4",
+        "mean change of a variance, relative to it",
+        "mean over columns of the relative difference of the variances",
+    ),
+    _declared(
+        "il5",
+        "mean change of a correlation",
+        "mean over the d(d−1)/2 distinct correlations of their absolute difference",
+    ),
+    Measure(
+        name="il",
+        kind="loss",
+        needs=("original", "release"),
+        range="0 to 100",
+        unit="%",
+        better="lower",
+        meaning="mean of il1 to il5, each capped at 1",
+        formula="100 · mean of `il1` to `il5`, each capped at 1",
+        compute=lambda evidence: _parts(evidence).il,
+        weighted=True,
+    ),
+)

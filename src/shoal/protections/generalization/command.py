@@ -1,0 +1,31 @@
+"""What `shoal generalize` prints of a release, and what `shoal check` takes from its recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from shoal.report.page import Grid
+from shoal.report.printed import assessment_table, facts_table
+
+FACTS = ("n", "d", "k", "method", "evaluations", "optimal", "cpu_seconds")
+MOST_POINTS = 30  # of the front
+
+
+def show(release: Any) -> list[Grid]:
+    """Values, categories and front as tables."""
+    facts = release.facts
+    blocks = [facts_table(release.title, {name: facts[name] for name in FACTS if name in facts})]
+    if "cuts" in facts:
+        rows = [[name, "; ".join(labels), len(labels)] for name, labels in facts["cuts"].items()]
+        blocks.append(Grid(["column", "labels", "groups"], rows, text=2, title="Groups"))
+        keys = ("effective_k", "nwp", "necd", "achievement", "suppressed")
+        front = [[i, *(p[key] for key in keys)] for i, p in enumerate(facts["front"], start=1)]
+        title = f"The front (taken: {facts['pick']})"
+        blocks.append(Grid(["pick", *keys], front[:MOST_POINTS], text=0, title=title))
+    return [*blocks, assessment_table(release.assessment)]
+
+
+def check_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """What the arguments of a step promise, as arguments of `shoal.check`; with sets, k holds over none of all."""
+    return {} if arguments.get("sets") else {name: arguments.get(name) for name in ("k", "l", "t", "distance")}

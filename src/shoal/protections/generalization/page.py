@@ -1,0 +1,76 @@
+"""What the report of a release says of a generalization: the categories, how many records have each, and the front."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shoal.report import charts
+from shoal.report.page import Block, Charts, Grid, Text
+from shoal.report.promise import k_promise
+from shoal.table.labels import SUPPRESSED
+
+IN_SETTINGS = ("sets", "l", "t", "mapping")  # what a mapping holds is in the recipe, at the page's end
+MOST_POINTS = 25  # of the front, in a table
+
+
+def promise(release: Any, external: bool) -> str:
+    """k, or nothing for a mapping that was made for other records."""
+    if release.k is not None:
+        return k_promise(release)
+    number = len(release.changed)
+    return f"The values of {number} columns were replaced by the labels of a given mapping; nothing is promised."
+
+
+def settings(release: Any, external: bool) -> list[list[Any]]:
+    """The l and t of the confidential columns, and the sets of columns over which k holds."""
+    rows: list[list[Any]] = []
+    for name, rule in release.rules.items():
+        if rule.l > 1:
+            rows.append([f"l of {name} ({rule.kind})", rule.l])
+        if rule.t is not None:
+            rows.append([f"t of {name} ({rule.distance})", rule.t])
+    return [*rows, *(["k holds over", ", ".join(chosen)] for chosen in release.sets)]
+
+
+def done(release: Any, least: int | None) -> list[Block]:
+    """The categories and the front; a public report has neither."""
+    facts = release.facts
+    cuts: Mapping[str, Sequence[str]] = facts.get("cuts", {})
+    text = Text("Values were replaced by categories: the same category for every record that has the value.")
+    if least is not None:
+        return [text]
+    blocks: list[Block] = [text]
+    if cuts:
+        rows = [[name, "; ".join(categories), len(categories)] for name, categories in cuts.items()]
+        blocks.append(Grid(["column", "categories", "how many"], rows, text=2, title="Categories"))
+    drawn = []
+    for name in release.changed:
+        categories, counts = release.label_counts(name)
+        drawn.append((name, charts.labels(["* (suppressed)" if v == SUPPRESSED else v for v in categories], counts)))
+    blocks.append(Charts(drawn, note="Records of each category."))
+    if "front" in facts:
+        blocks += _front(facts)
+    return blocks
+
+
+def _front(facts: Mapping[str, Any]) -> list[Block]:
+    """What a higher k would cost, as charts and as a table around the point that was taken."""
+    front, pick = facts["front"], facts["pick"]
+    names = [f"pick {i}: k = {p['effective_k']}" for i, p in enumerate(front, start=1)]
+    pairs = (
+        ("What a higher k would cost", "effective_k", "nwp", "smallest class (k)", "loss (NWP)"),
+        ("Loss against bias", "nwp", "necd", "loss (NWP)", "bias (NECD)"),
+    )
+    drawn = []
+    for title, x, y, x_title, y_title in pairs:
+        points = [(p[x], p[y], name) for p, name in zip(front, names, strict=True)]
+        taken = (front[pick - 1][x], front[pick - 1][y])
+        drawn.append((title, charts.choices(points, taken, x_title, y_title, log=x == "effective_k")))
+    keys = ("effective_k", "nwp", "necd", "achievement", "suppressed")
+    start = max(0, min(pick - 1 - MOST_POINTS // 2, len(front) - MOST_POINTS))
+    near = list(enumerate(front, start=1))[start : start + MOST_POINTS]
+    rows = [[f"{i} (taken)" if i == pick else str(i), *(p[key] for key in keys)] for i, p in near]
+    note = f"{len(front)} points in all." if len(front) > len(near) else ""
+    heads = ["pick", "smallest class", "NWP", "NECD", "achievement", "suppressed"]
+    return [Charts(drawn), Grid(heads, rows, title="The front", note=note)]

@@ -1,0 +1,28 @@
+"""Whether column groups suit a table, by its records, columns and weights; if not, why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from shoal.protections.candidate import Candidate, LeftOut
+from shoal.table.table import Table
+
+MOST_RECORDS = 5_000
+EVALUATIONS = {"quick": 200, "standard": 1_000, "thorough": 5_000}
+
+
+def candidates(table: Table, columns: Sequence[str], effort: str, numeric: bool) -> Iterator[Candidate | LeftOut]:
+    """Each column by itself, and the column groups of a search."""
+    d = len(columns)
+    if not numeric:
+        yield LeftOut("group", "a column holds labels, and it groups columns of numbers")
+    elif d < 2:
+        yield LeftOut("group", "there is one column only")
+    elif table.roles.weight is not None:
+        yield LeftOut("group", "it cannot honour weights")
+    elif table.rows > MOST_RECORDS:
+        yield LeftOut("group", f"slow beyond {MOST_RECORDS:,} records, and there are {table.rows:,}")
+    else:
+        yield Candidate("group, each column", {"method": "univariate"})
+        if d > 2:
+            yield Candidate("group, memetic", {"method": "memetic", "evaluations": EVALUATIONS[effort]})

@@ -1,0 +1,38 @@
+"""Which methods of microaggregation suit a table, by its records, columns and weights; for those left out, why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from shoal.protections.candidate import Candidate, LeftOut
+from shoal.protections.microaggregation import METHODS
+from shoal.protections.parameters import EFFORTS
+from shoal.table.table import Table
+
+# The most records that a method takes within seconds; each of these costs the square of the records or more.
+MOST_RECORDS = {method.name: method.quick_up_to for method in METHODS if method.quick_up_to is not None}
+WEIGHTS = {method.name: method.weights for method in METHODS}
+
+
+def candidates(table: Table, columns: Sequence[str], effort: str, numeric: bool) -> Iterator[Candidate | LeftOut]:
+    """The methods of microaggregation by the number of records, and the search at each effort."""
+    if not numeric:
+        yield LeftOut("microaggregate", "its loss is not comparable with that of categories: run it by itself")
+        return
+    n, weighted = table.rows, table.roles.weight is not None
+    for name in ("mdav", *MOST_RECORDS):
+        most = MOST_RECORDS.get(name, n)
+        if weighted and not WEIGHTS[name]:
+            yield LeftOut(name, "it cannot honour weights")
+        elif n > most:
+            yield LeftOut(name, f"slow or poor beyond {most:,} records, and there are {n:,}")
+        elif name == "hybrid" and n <= MOST_RECORDS["genetic"]:
+            yield LeftOut(name, "for so few records it is the genetic algorithm")
+        else:
+            yield Candidate(name, {"method": name})
+    if len(columns) == 1 and not weighted:
+        yield Candidate("univariate", {"method": "univariate"})
+        yield LeftOut("auto", "for one column it is univariate, the optimum")
+        return
+    for level in EFFORTS[: EFFORTS.index(effort) + 1]:
+        yield Candidate(f"auto, {level}", {"effort": level})

@@ -1,0 +1,51 @@
+"""What `shoal microaggregate` prints of a release, and what `shoal check` takes from its recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from shoal.release import Release
+from shoal.report.page import Grid
+
+
+def show(release: Release) -> list[Grid]:
+    """What was done and lost, as a statistician wants to see it."""
+    facts = release.facts
+    blocks = [Grid(["", ""], _rows(facts), title=release.title)]
+    if "stages" in facts:
+        stages = [[s["name"], s["loss_before"], s["loss_after"], s["cpu_seconds"]] for s in facts["stages"]]
+        blocks.append(Grid(["stage", "loss before, %", "loss after, %", "CPU s"], stages, title="What was run"))
+    keys = ["column", "mean_before", "mean_after", "deviation_before", "deviation_after"]
+    changes = [[row[key] for key in keys] for row in release.column_changes()]
+    if changes:
+        heads = ["column", "mean before", "mean after", "std. dev. before", "std. dev. after"]
+        blocks.append(Grid(heads, changes, title="Numbers"))
+    labels = {name: about for name, about in facts.get("per_column", {}).items() if "changed" in about}
+    if labels:
+        rows = [[name, about["kind"], f"{100 * about['changed']:.1f} %"] for name, about in labels.items()]
+        blocks.append(Grid(["column", "kind", "cells changed"], rows, text=2, title="Labels"))
+    return blocks
+
+
+def _rows(facts: Mapping[str, Any]) -> list[list[Any]]:
+    rows = [["k", facts["k"]], ["method", facts["method"]], ["records", facts["n"]]]
+    if facts.get("columns"):
+        rows.append(["protected columns", ", ".join(facts["columns"])])
+    rows += [
+        ["groups", facts["groups"]],
+        ["smallest group", facts["smallest_group"]],
+        ["largest group", facts["largest_group"]],
+        ["information loss", f"{facts['information_loss']:.4f} %"],
+    ]
+    if facts.get("notice"):
+        rows.append(["note", facts["notice"]])
+    if facts.get("lower_bound") is not None:
+        distance = "proved optimal" if facts.get("proved") else f"gap {facts['gap']:.2f} %"
+        rows.append(["no groups lose less than", f"{facts['lower_bound']:.4f} % ({distance})"])
+    return rows
+
+
+def check_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """What the arguments of a step promise, as arguments of `shoal.check`."""
+    return {"k": arguments.get("k")}

@@ -1,0 +1,28 @@
+"""Parameters that several protections share, as whole annotations."""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal, get_args
+
+from shoal.protections.protection import Option
+
+Effort = Literal["quick", "standard", "thorough"]
+EFFORTS: tuple[str, ...] = get_args(Effort)
+Columns = Annotated[Sequence[str], Option("Columns an intruder may know; they are protected.")]
+Missing = Annotated[Literal["error", "drop", "median"], Option("Handling of missing values.")]
+Seed = Annotated[
+    int,
+    Option(
+        "Seed of the search.",
+        default_text="0, and a secret for what hides",
+        in_recipe=False,  # it stands at the top of a recipe, once for all steps
+    ),
+]
+Threads = Annotated[
+    int | None,
+    Option("Largest number of threads; the result is the same.", 1, default_text="all cores", in_recipe=False),
+]
+
+
+def share(help: str, of: tuple[str, ...] = ()) -> Option:
+    """The option of a number between 0 and 1."""
+    return Option(help, 0, 1, of=of)

@@ -1,0 +1,42 @@
+"""What a command prints of a release, as tables and sentences; the terminal's side of it is in the command line.
+
+The folder of a protection may have a module `command` with a function `show(release)`, which gives these blocks. If
+there is none, the single values of the run and the assessment are printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from shoal.errors import counted
+from shoal.measures.assessment import Assessment
+from shoal.report.page import Grid, Text
+
+
+def printed(release: Any) -> Sequence[Grid | Text]:
+    """The blocks of a release; of several steps those of each, and what holds for all of them."""
+    if len(release.parts) == 1:
+        module = None if release.protection is None else release.protection.module("command")
+        blocks: Sequence[Grid | Text] = getattr(module, "show", _usual)(release)
+        return blocks
+    records = counted(release.facts["joint_k"], "record")
+    joint = Text(f"Joint k: over all protected columns, the smallest class has {records} (measured, not guaranteed).")
+    steps = [block for step in release.parts for block in printed(step)]
+    return [*steps, assessment_table(release.assessment), joint]
+
+
+def _usual(release: Any) -> list[Grid | Text]:
+    single = {name: value for name, value in release.facts.items() if isinstance(value, str | int | float)}
+    return [facts_table(release.title, single), assessment_table(release.assessment)]
+
+
+def facts_table(title: str, facts: dict[str, Any]) -> Grid:
+    """Values by their names."""
+    return Grid(["", ""], [[name.replace("_", " "), value] for name, value in facts.items()], title=title)
+
+
+def assessment_table(assessment: Assessment) -> Grid:
+    """What was measured of loss and risk."""
+    rows = [[f.shown, f.meaning, f.value, f.range] for f in assessment.figures]
+    return Grid(["measure", "meaning", "value", "range"], rows, text=2, title="Loss and risk")

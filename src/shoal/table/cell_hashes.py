@@ -1,0 +1,56 @@
+"""One 64-bit number per cell of a column, equal for equal values: columns are compared and classes counted by it."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+Hashes = NDArray[np.uint64]
+
+
+def cell_hashes(column: pl.Series) -> Hashes:
+    """A 64-bit number per cell, equal for equal values; missing (null or NaN) is a value of its own."""
+    missing = column.is_null()
+    if column.dtype in (pl.Categorical, pl.Enum):
+        column = column.cast(pl.String)
+    if column.dtype.is_float():
+        missing = missing | column.is_nan().fill_null(True)
+        bits = (column.cast(pl.Float64).fill_null(0.0).to_numpy() + 0.0).view(np.uint64)  # -0.0 becomes 0.0
+    elif column.dtype in (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32):
+        bits = column.fill_null(0).to_numpy().astype(np.int64).view(np.uint64)
+    else:
+        bits = _hash_of_others(column)
+    mixed = mix(bits)
+    if missing.any():
+        mixed[missing.to_numpy()] = np.uint64(0x9E3779B97F4A7C15)
+    return mixed
+
+
+def class_sizes(hashes: Hashes) -> NDArray[np.int64]:
+    """How many rows each of the values has."""
+    ordered = np.sort(hashes)
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    return np.diff(np.append(starts, ordered.size))
+
+
+def _hash_of_others(column: pl.Series) -> Hashes:
+    try:
+        return column.hash(1).to_numpy().astype(np.uint64)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return as_text(column).hash(1).to_numpy().astype(np.uint64)
+
+
+def as_text(column: pl.Series) -> pl.Series:
+    """The values as Python shows them."""
+    texts = [None if value is None else str(value) for value in column.to_list()]
+    return pl.Series(column.name, texts, dtype=pl.String)
+
+
+def mix(bits: Hashes) -> Hashes:
+    """Bits without structure, one to one (the finalizer of SplitMix64, Steele et al. 2014): sums do not collide."""
+    with np.errstate(over="ignore"):
+        mixed = bits + np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return np.asarray(mixed ^ (mixed >> np.uint64(31)))

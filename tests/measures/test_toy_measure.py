@@ -1,0 +1,73 @@
+"""A measure needs one file: a toy measure is found in assess, its JSON, the report and the docs table."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import shoal
+import shoal.measures
+from command_line import run
+
+TOY = '''
+"""The largest change of a value: a toy."""
+
+import numpy as np
+
+from shoal.measures.measure import Measure
+
+
+def _largest(evidence):
+    before, after = evidence.numbers()
+    return float(np.abs(before - after).max())
+
+
+MEASURES = (
+    Measure(
+        name="largest_change", kind="loss", needs=("original", "release"), range="0 and more", unit="",
+        better="lower", meaning="largest change of any value", formula="max of |x - x'|", compute=_largest,
+    ),
+)
+'''
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    folder = tmp_path / "measures"
+    folder.mkdir()
+    (folder / "toy_measure.py").write_text(TOY, encoding="utf-8")
+    monkeypatch.setattr(shoal.measures, "__path__", [*shoal.measures.__path__, str(folder)])
+    yield
+    sys.modules.pop("shoal.measures.toy_measure", None)
+
+
+def test_one_file_adds_a_measure_everywhere(toy: None, tmp_path: Path) -> None:
+    before = pl.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], "y": [10.0, 20.0, 30.0, 42.5]})
+    after = pl.DataFrame({"x": [1.5, 1.5, 3.5, 3.5], "y": [15.0, 15.0, 36.25, 36.25]})
+    assert shoal.assess(before, after)["largest_change"] == 6.25
+    before.write_csv(tmp_path / "before.csv")
+    after.write_csv(tmp_path / "after.csv")
+    files = (tmp_path / "before.csv", tmp_path / "after.csv")
+    assert json.loads(run("assess", *files, "--json").stdout)["largest_change"] == 6.25
+    assert "largest change of any value" in run("assess", *files).stdout
+    run("report", *files, "-o", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<b>largest change</b><small>Largest change of any value.</small></td><td>6.25</td>" in page
+    make = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "make_tables.py"))
+    row = "| `largest_change` | loss | max of \\|x - x'\\| | 0 and more | lower | largest change of any value |"
+    assert row in make["measures_table"]()
+
+
+def test_a_name_is_declared_once(toy: None, tmp_path: Path) -> None:
+    (tmp_path / "measures" / "toy_measure_again.py").write_text(TOY, encoding="utf-8")
+    try:
+        with pytest.raises(ValueError, match="'largest_change' is declared twice"):
+            shoal.measures.measure.declared_measures()
+    finally:
+        sys.modules.pop("shoal.measures.toy_measure_again", None)

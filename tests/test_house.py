@@ -1,0 +1,152 @@
+"""Rules for the source code that no linter checks: sizes of functions, places of tests and kernels, public names."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import shoal
+from shoal.protections import register
+
+TESTS = Path(__file__).parent
+SOURCE = TESTS.parent / "src" / "shoal"
+MODULES = sorted(SOURCE.rglob("*.py"))
+LONGEST, MOST_PARAMETERS = 80, 12
+# What compiles kernels; every other module in a folder `kernels` holds kernels.
+COMPILERS = {"building", "cache_files", "compiling", "library", "stamp"}
+# Tests that do not belong to one package: whole runs, published results, pages, and the reference implementations.
+OTHER_TESTS = {"docs", "golden", "published", "reference", "soak"}
+
+
+def name_of(path: Path) -> str:
+    """The dotted name of a module."""
+    return ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts)
+
+
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imports_of(tree: ast.AST) -> Iterator[str]:
+    """The modules that a module imports, also inside functions."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+
+
+def is_in_kernels(path: Path) -> bool:
+    return path.parent.name == "kernels"
+
+
+def public_functions() -> set[tuple[str, str]]:
+    """The module and name of every function that users call: they have as many parameters as there are options."""
+    functions = [getattr(shoal, name) for name in shoal.__all__]
+    functions += [protection.function for protection in register().values()]
+    return {(function.__module__, function.__name__) for function in functions if inspect.isfunction(function)}
+
+
+def test_functions_behind_the_public_ones_are_short_and_have_few_parameters() -> None:
+    public = public_functions()
+    too_large = []
+    for path in (path for path in MODULES if not is_in_kernels(path)):
+        module = name_of(path).removesuffix(".__init__")
+        for node in ast.walk(tree_of(path)):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or (module, node.name) in public:
+                continue
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            parameters = len(node.args.posonlyargs + node.args.args + node.args.kwonlyargs)
+            if lines > LONGEST or parameters > MOST_PARAMETERS:
+                too_large.append(f"{module}.{node.name}: {lines} lines, {parameters} parameters")
+    assert not too_large, f"at most {LONGEST} lines and {MOST_PARAMETERS} parameters: {too_large}"
+
+
+def test_the_import_contract_names_every_package() -> None:
+    settings = tomllib.loads((TESTS.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = settings["tool"]["importlinter"]["contracts"][0]["layers"]
+    named = {name for layer in layers for name in layer.split(" : ")}
+    packages = {name_of(path.parent) for path in SOURCE.glob("*/__init__.py")}
+    modules = {name_of(path) for path in SOURCE.glob("*.py") if not path.stem.startswith("__")}
+    assert named == packages | modules
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if path.name == "__init__.py"], ids=name_of)
+def test_every_package_says_in_one_sentence_what_it_is_for(path: Path) -> None:
+    first_line = (ast.get_docstring(tree_of(path)) or "").split("\n")[0]
+    assert first_line.endswith(".") and first_line[0] in "`ABCDEFGHIJKLMNOPQRSTUVWXYZ", first_line
+
+
+def test_tests_lie_in_the_folder_of_the_package_that_they_test() -> None:
+    folders = {path.parent.relative_to(TESTS) for path in TESTS.rglob("test_*.py")}
+    own = {folder for folder in folders if folder.parts and folder.parts[0] not in OTHER_TESTS}
+    assert sorted(str(folder) for folder in own if not (SOURCE / folder / "__init__.py").exists()) == []
+
+
+def test_only_kernel_folders_import_the_compiler() -> None:
+    outside = [path for path in MODULES if not is_in_kernels(path)]
+    users = {
+        name_of(path): imported
+        for path in outside
+        for imported in imports_of(tree_of(path))
+        if imported.split(".")[0] in ("numba", "llvmlite")
+    }
+    assert users == {}
+
+
+def test_kernels_import_only_kernels_and_numpy() -> None:
+    kernels = [path for path in MODULES if is_in_kernels(path) and path.stem not in COMPILERS]
+    assert kernels
+    wrong = []
+    for path in kernels:
+        for imported in imports_of(tree_of(path)):
+            package = imported.split(".")[0]
+            is_kernel = package == "shoal" and "kernels" in imported.split(".")
+            is_light = package in ("__future__", "collections", "math", "typing", "numpy") or imported == "shoal.arrays"
+            is_compiler = package in ("numba", "llvmlite")
+            if not (is_kernel or is_light or is_compiler):
+                wrong.append(f"{name_of(path)} imports {imported}")
+    assert not wrong
+
+
+def test_no_module_reads_source_code() -> None:
+    """What a program knows of itself is declared; reading its own source would make comments and names matter."""
+    for path in MODULES:
+        tree = tree_of(path)
+        names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        names |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        readers = names & {"getsource", "getsourcelines", "getsourcefile"}
+        assert "ast" not in set(imports_of(tree)) and not readers, path
+
+
+def static_names() -> dict[str, str]:
+    """The names that the block for type checkers in `shoal/__init__.py` imports, and their modules."""
+    for node in tree_of(SOURCE / "__init__.py").body:
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            return {
+                alias.asname or alias.name: statement.module or ""
+                for statement in node.body
+                if isinstance(statement, ast.ImportFrom)
+                for alias in statement.names
+            }
+    raise AssertionError("shoal/__init__.py has no block for type checkers")
+
+
+def test_editors_and_programs_see_the_same_public_names() -> None:
+    static = static_names()
+    assert sorted(static) == sorted(shoal.__all__)
+    for name, module in static.items():
+        assert getattr(shoal, name) is getattr(importlib.import_module(module), name), name
+
+
+@pytest.mark.parametrize("name", register())
+def test_every_declared_protection_is_a_public_function(name: str) -> None:
+    function = register()[name].function
+    assert static_names()[function.__name__] == function.__module__
+    assert getattr(shoal, function.__name__) is function
