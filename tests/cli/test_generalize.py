@@ -76,6 +76,17 @@ def test_other_methods_and_tables_for_people(people: Path, method: str) -> None:
     assert "The front" in shown and "Groups" in shown
 
 
+def test_the_published_nsga2_has_a_name_and_rates(people: Path) -> None:
+    common = ("generalize", people, "-k", 4, "--quasi", "age,town", "--cuts", "age=30,50,70", "--order", "alphabetical")
+    few = ("--population", 40, "--evaluations", 2000, "--json")
+    facts = json.loads(
+        run(*common, "--method", "nsga2", "--published", "--mutation", 0.01, "--crossover", 0.6, *few).stdout
+    )
+    assert facts["unique_solutions"] < 40 and facts["effective_k"] >= 4
+    assert "does not use published" in run(*common, "--method", "search", "--published", code=2).output
+    assert "between 0 and 1" in run(*common, "--method", "nsga2", "--mutation", 2, code=2).output
+
+
 def test_what_cannot_be_used_is_an_error(people: Path, tmp_path: Path) -> None:
     assert "'k' is missing" in run("generalize", people, "--quasi", "age", code=2).output
     assert "COLUMN=VALUE" in run("generalize", people, "-k", 2, "--quasi", "age", "--cuts", "3", code=2).output

@@ -147,6 +147,12 @@ def generalize(
     effort: Annotated[Effort, Option("Search budget: more work, less loss.", of=("search",))] = "standard",
     population: Annotated[int, Option("Size of the population.", 2, of=("nsga2",))] = 100,
     evaluations: Annotated[int, Option("Number of evaluations.", 2, of=("nsga2",))] = 50_000,
+    crossover: Annotated[float, Option("Probability that two parents cross over.", 0, 1, of=("nsga2",))] = 0.8,
+    mutation: Annotated[float, Option("Probability that a bit flips.", 0, 1, of=("nsga2",))] = 0.001,
+    published: Annotated[
+        bool,
+        Option("Run the algorithm as published: duplicates of a solution stay in the population.", of=("nsga2",)),
+    ] = False,
     pick: Annotated[
         int | None, Option("Number of the solution of the Pareto front to take.", default_text="the best")
     ] = None,
@@ -168,6 +174,7 @@ def generalize(
     >>> generalize(frame, k=3, quasi=["age", "town"]).table["age"].to_list()
     ['[23-31]', '[23-31]', '[23-31]', '[60-65]', '[60-65]', '[60-65]']
     """
+    from shoal.protections.generalization.nsga2 import Settings
     from shoal.protections.generalization.protect import Confidentiality, Domains, Searching, protect
 
     return protect(
@@ -176,7 +183,7 @@ def generalize(
         quasi,
         Domains(granularity, cuts, order, taxonomy),
         Confidentiality(l, t, distance),
-        Searching(method, effort, population, evaluations, seed),
+        Searching(method, effort, Settings(population, evaluations, crossover, mutation, published), seed),
         sets=sets,
         prefer=prefer,
         weights=weights,

@@ -50,12 +50,16 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Front:
-    """Allowed points by rising effective k, the number of the answer among them, and how they were found."""
+    """Feasible points by rising effective k, the number of the answer among them, and how they were found.
+
+    infeasible: the other non-dominated points of NSGA-II's last population, which do not reach k.
+    """
 
     points: tuple[Point, ...]
     answer: int
     evaluations: int
     facts: dict[str, Any] = field(default_factory=dict)
+    infeasible: tuple[Point, ...] = ()
 
     @property
     def best(self) -> Point:
@@ -70,8 +74,8 @@ class Front:
         return replace(self, answer=number - 1)
 
 
-def points_of(problem: Problem, stack: Ints, k: int | None = None) -> list[Point]:
-    """Those of many groupings that keep every promise, with their figures."""
+def points_of(problem: Problem, stack: Ints, k: int | None = None, *, feasible: bool = True) -> list[Point]:
+    """The generalizations of a stack that keep every guarantee, with their measures; or those that do not."""
     limited = problem if k is None else replace(problem, k=k)
     stack = np.array([canonical(labels, problem.sizes) for labels in stack])
     costs = limited.evaluate(stack)
@@ -87,7 +91,7 @@ def points_of(problem: Problem, stack: Ints, k: int | None = None) -> list[Point
             float(costs.deviation[i]),
             int(costs.suppressed[i]),
         )
-        for i in np.flatnonzero(allowed)
+        for i in np.flatnonzero(allowed == feasible)
     ]
 
 

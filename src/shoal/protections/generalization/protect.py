@@ -59,8 +59,7 @@ class Searching:
 
     method: str
     effort: str
-    population: int
-    evaluations: int
+    settings: Settings
     seed: int
 
     def run(self, problem: Problem) -> Front:
@@ -71,8 +70,7 @@ class Searching:
             return exact(problem, seed=self.seed)
         if any(problem.free):
             raise UsageError("nsga2 cuts domains in a given order: take order alphabetical, frequency or taxonomy")
-        settings = Settings(self.population, self.evaluations)
-        return nsga2(problem, seed=self.seed, settings=settings)
+        return nsga2(problem, seed=self.seed, settings=self.settings)
 
 
 def protect(
