@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +16,18 @@ from hypothesis import strategies as st
 
 from command_line import run
 from reference import masking as twin
-from shoal.gate.checks import masked
+from shoal.arrays import Ints
+from shoal.gate.checks import masked, same_values
 from shoal.gate.checks.masked import outlier_signs
 from shoal.gate.context import CheckContext
 from shoal.gate.findings import Finding
 from shoal.gate.guarantees import Guarantees
 from shoal.gate.policy import policy_named
-from shoal.gate.promises import Masked, SameValues
+from shoal.gate.promises import Masked, SameValues, Step
 from shoal.gate.reading import Written
+from shoal.protections.regions import protect as regions
 from shoal.table.roles import Roles
+from shoal.table.table import Table
 
 GUARDS = ("job", ["guard"])
 
@@ -122,6 +127,79 @@ def test_its_outliers_are_those_of_the_twin(values: list[int], alpha: float) -> 
     assert {i for i, value in enumerate(values) if value in thrown_out} <= ours
 
 
+PAIRED = SameValues(("district",), swaps=((1, 5), (2, 6)))
+NAMED = pl.DataFrame({"district": ["A", "A", "A", "A", "B", "B", "B", "C"], "age": [1, 2, 3, 4, 5, 6, 7, 8]})
+
+
+def with_districts(*districts: str) -> pl.DataFrame:
+    return NAMED.with_columns(district=pl.Series(districts))
+
+
+@pytest.mark.parametrize(
+    "districts, words",
+    [
+        ("BBAAAABC", None),  # rows 1 and 5, 2 and 6, as the list says
+        ("BABAAABC", "2 rows of 'district' differ from the list of swaps, the first of them is row 2 "),
+        ("BBACAABA", "2 rows of 'district' differ from the list of swaps, the first of them is row 4 "),
+        ("AAAABBBC", "4 rows of 'district' differ from the list of swaps, the first of them is row 1 "),
+        ("BBAAAACC", "'district' has other values than the original"),
+    ],
+)
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_each_row_is_compared_with_the_list_of_swaps(districts: str, words: str | None, shuffle: bool) -> None:
+    """Every release but the last has each district as often as before: only a row by row comparison finds the fault."""
+    order = np.random.default_rng(3).permutation(8) if shuffle else np.arange(8)
+    context = CheckContext(
+        NAMED[order], Written(with_districts(*districts)[order]), Guarantees(Roles(), ("district",), (PAIRED,)),
+        policy_named("default"), row_numbers=np.arange(1, 9)[order],
+    )  # fmt: skip
+    found = same_values.check(context)
+    if words is None:
+        assert found.status == "ok" and "only the 4 swapped ones changed" in found.finding
+    else:
+        assert found.status == "block" and words.rsplit(" the first", 1)[0].rstrip(",") in found.finding
+        assert shuffle or words in found.finding
+    if words and "list of swaps" in words:
+        assert same_values.check(replace(context, row_numbers=None)).status == "ok"  # without the list: as often
+
+
+def test_two_steps_that_swap_the_same_column_are_followed_in_their_order() -> None:
+    """The second step moves on what the first brought to row 1."""
+    swaps = tuple(
+        SameValues(("district",), swaps=pairs, step=Step(number, "mask"))
+        for number, pairs in ((2, ((1, 8),)), (1, ((1, 5),)))
+    )
+    guarantees = Guarantees(Roles(), ("district",), swaps)
+    for districts, status in (("CAAAABBB", "ok"), ("BAAACBBA", "block")):
+        context = CheckContext(
+            NAMED, Written(with_districts(*districts)), guarantees, policy_named("default"), row_numbers=np.arange(1, 9)
+        )
+        assert same_values.check(context).status == status
+
+
+@pytest.mark.parametrize("arguments", [[], ["--shuffle"]])
+def test_a_file_with_other_rows_swapped_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    """The fault keeps every count per region and group, so that neither the values nor the signal show it."""
+    path, out = written(tmp_path, [*ORDINARY, 90]), tmp_path / "out.csv"
+    swapped = regions._swapped
+
+    def other_rows(table: Table, columns: Sequence[str], swaps: Ints) -> Any:
+        """Two cooks who were not swapped, of different districts, exchange them."""
+        frame = swapped(table, columns, swaps)
+        district = frame["district"].to_list()
+        cooks = [i for i, job in enumerate(frame["job"]) if job == "cook" and i not in swaps]
+        one, two = cooks[0], next(i for i in cooks if district[i] != district[cooks[0]])
+        district[one], district[two] = district[two], district[one]
+        return frame.with_columns(pl.Series("district", district))
+
+    monkeypatch.setattr(regions, "_swapped", other_rows)
+    monkeypatch.setattr(regions.GroupRelease, "verify", lambda self: None)
+    result = run("mask", path, *OWN, "--accept-k", "1", "--no-unit", "-o", out, *arguments, code=1)
+    assert "2 rows of 'district' differ from the list of swaps" in " ".join(result.output.split()) and not out.exists()
+
+
 def written(folder: Path, counts: list[int]) -> Path:
     """A file of these counts in random order, with a column in which records are matched."""
     frame = people(counts).sample(fraction=1.0, shuffle=True, seed=0)
@@ -150,6 +228,15 @@ def test_a_masked_file_is_checked_by_its_signal(tmp_path: Path) -> None:
     assert signal_of(path, path, *CHECK)["status"] == "warn"
     raw = signal_of(path, path, *CHECK, "--policy", "public", code=1)
     assert raw["status"] == "block" and "R12" in raw["finding"]
+
+
+def test_a_swapped_quasi_identifier_without_a_target_group_is_not_passed(tmp_path: Path) -> None:
+    """The regions may also be named as a quasi-identifier: the signal was not checked, and the finding says so."""
+    path = written(tmp_path, [*ORDINARY, 90])
+    arguments = (path, path, "--swapped", "district", "--quasi", "district", "--no-unit", "--accept-k", "1", "--json")
+    found = signal_of(*arguments)
+    assert found["status"] == "warn" and "not measured" in found["finding"] and "--vital" in found["todo"]
+    assert signal_of(*arguments, "--policy", "public", code=1)["status"] == "block"
 
 
 def test_a_target_group_needs_the_regions(tmp_path: Path) -> None:

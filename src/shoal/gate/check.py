@@ -63,7 +63,7 @@ ALWAYS: tuple[Check, ...] = (
 )  # fmt: skip
 PARTICULAR: Mapping[Check | type[Promise], Callable[[CheckContext], bool]] = {
     every_release.written: lambda context: context.expected is not None,
-    Masked: lambda context: bool(context.guarantees.swapped or context.guarantees.of(Masked, every_step=True)),
+    Masked: lambda context: any(context.guarantees.of(kind, every_step=True) for kind in (SameValues, Masked)),
     **dict.fromkeys(OF_CLASSES, lambda context: True),  # measured although nobody promised them
 }
 # What may leak all the same.

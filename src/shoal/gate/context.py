@@ -45,6 +45,7 @@ class CheckContext:
     expected: the table that was to be written, where it is known. previous: an earlier release.
     accept_k: the k that the publisher accepts instead of the promised one. first_release: the publisher states that
     there is no earlier one. keep_order: the publisher wants the original order although it gives values away.
+    row_numbers: the number of each row in the original data, counted from 1; None where it is not known.
     """
 
     before: pl.DataFrame
@@ -59,6 +60,7 @@ class CheckContext:
     accept_k: int | None = None
     first_release: bool = False
     keep_order: bool = False
+    row_numbers: Ints | None = None
     _classes: dict[tuple[frozenset[str], bool], Classes] = field(default_factory=dict, init=False)
 
     @property

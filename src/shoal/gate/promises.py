@@ -90,7 +90,13 @@ class TCloseness(Promise):
 
 @dataclass(frozen=True)
 class SameValues(Promise):
-    """Values only changed places: each combination of values in the columns occurs as often as before."""
+    """Values only changed places: each combination of values in the columns occurs as often as before.
+
+    swaps: the pairs of rows that exchanged their values, as numbers of original rows counted from 1. If they are known,
+    the release check compares each row. None: only the numbers of combinations are compared.
+    """
+
+    swaps: tuple[tuple[int, int], ...] | None = field(default=None, kw_only=True, repr=False)
 
 
 @dataclass(frozen=True)

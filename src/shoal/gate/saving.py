@@ -65,10 +65,11 @@ def save_checked(
     """
     judge = policy_named(saving.policy_name())
     before, after, source = frame_of(original.frame), as_polars(table), original.source
+    numbers = original.numbering
     earlier = None if saving.previous is None else read_written(Path(saving.previous), after)
     if saving.shuffle:
         order = shuffled_order(key, before, guarantees.changed)
-        before, after = before[order], after[order]
+        before, after, numbers = before[order], after[order], numbers[order]
         source = None if source is None else source.take(order)
     found: list[Findings] = []
 
@@ -80,7 +81,7 @@ def save_checked(
             before, written, guarantees, judge, order="shuffled" if saving.shuffle else "kept",
             aligned=written.frame.height == before.height, expected=after,
             previous=earlier, labels=_labels(source), accept_k=saving.accept_k, first_release=saving.first_release,
-            keep_order=saving.keep_order,
+            keep_order=saving.keep_order, row_numbers=numbers,
         )  # fmt: skip
         found.append(examine(context))
         stop_if_blocked(found[0], saving.policy)
@@ -103,7 +104,7 @@ def policy_notices(found: Findings, saving: Saving) -> tuple[str, ...]:
 def examine_unsaved(original: Table, table: Any, guarantees: Guarantees) -> Findings:
     """The findings on a table that is not written: as if it were saved in the original's order."""
     context = CheckContext(frame_of(original.frame), Written(frame_of(table)), guarantees, policy_named("default"),
-                labels=_labels(original.source))  # fmt: skip
+                labels=_labels(original.source), row_numbers=original.numbering)  # fmt: skip
     return examine(context)
 
 
@@ -112,7 +113,7 @@ def verify_unsaved(original: Table, table: Any, guarantees: Guarantees) -> None:
     after = frame_of(table)
     context = CheckContext(
         frame_of(original.frame), Written(after), guarantees, policy_named("default"),
-        aligned=after.height == original.rows, expected=after,
+        aligned=after.height == original.rows, expected=after, row_numbers=original.numbering,
     )  # fmt: skip
     problems = broken_promises(context)
     if problems:

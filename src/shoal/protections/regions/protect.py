@@ -167,7 +167,12 @@ def protect(
         vital=vital,
         conditions=conditions if settings == "hiding" else None,
         promises=_promises(
-            task, (parameter, *along), vital, target.second, conditions if settings == "hiding" else None, labels
+            task,
+            SameValues((parameter, *along), swaps=_swapped_rows(table, solution.swaps)),
+            vital,
+            target.second,
+            conditions if settings == "hiding" else None,
+            labels,
         ),
     )
     release.verify()
@@ -216,7 +221,7 @@ class GroupRelease(Release):
 
 def _promises(
     task: Task,
-    changed: tuple[str, ...],
+    same_values: SameValues,
     vital: tuple[str, Sequence[Any]],
     second: tuple[str, Sequence[Any]] | None,
     conditions: Concealment | None,
@@ -225,18 +230,18 @@ def _promises(
     """Values only change places, and the settings decide what the signal may show; conditions: of settings hiding."""
     outliers = tuple(_names(labels, task.outlying))
     beside = None if second is None else (second[0], tuple(second[1]))
-    masked = Masked(changed[:1], vital[0], tuple(vital[1]), beside, outliers)
+    masked = Masked(same_values.columns[:1], vital[0], tuple(vital[1]), beside, outliers)
     if conditions is not None:
         signals = tuple(signal.kind for signal in conditions.signals)
         upper, decoys = conditions.side == "upper", conditions.decoys
         hidden = replace(masked, signals=signals, alphas=conditions.alphas, upper=upper, decoys=decoys)
-        return SameValues(changed), hidden
+        return same_values, hidden
     limits = task.limits
     published = replace(
         masked, signals=(task.signal.kind,), alphas=(limits.alpha,), upper=limits.side == "upper",
         allowed=task.unmasked_allowed, outliers_only=True,
     )  # fmt: skip
-    return SameValues(changed), replace(masked, promised=False), published  # what else shows is measured
+    return same_values, replace(masked, promised=False), published  # what else shows is measured
 
 
 @dataclass(frozen=True, eq=False)
@@ -631,6 +636,11 @@ def _numbers(task: Task, labels: list[Any], counts: Ints) -> list[Any]:
     values = counts if task.signal.kind == "quantity" else task.signal.of(counts)
     numbers: list[Any] = values[_by_label(labels)].tolist()
     return numbers
+
+
+def _swapped_rows(table: Table, swaps: Ints) -> tuple[tuple[int, int], ...]:
+    """Return the pairs of swapped rows, as row numbers of the input counted from 1."""
+    return tuple((int(one), int(two)) for one, two in table.numbering[swaps])
 
 
 def _swapped(table: Table, columns: Sequence[str], swaps: Ints) -> Any:
