@@ -68,8 +68,8 @@ if TYPE_CHECKING:
     "--missing",
     default="keep",
     show_default=True,
-    metavar="[keep|drop]",
-    help="What to do with rows of ORIGINAL that have missing values.",
+    metavar="[keep|drop|median]",
+    help="How the run handled missing values of ORIGINAL in protected columns.",
 )
 @click.option("--list-policies", is_flag=True, help="List the policies with their justification, and exit.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as one JSON object.")
@@ -133,6 +133,8 @@ def _from_recipe(path: str, arguments: dict[str, Any], roles: dict[str, Any]) ->
     arguments["within"] = arguments["within"] or tuple(step.get("within", ()))
     if len(known.steps) == 1:
         _take_promises(known.steps[0], arguments)
+        if arguments["missing"] == "keep" and step.get("missing") in ("drop", "median"):
+            arguments["missing"] = step["missing"]
     if known.output is not None:
         for name in ("keep_order", "first_release", "round_weight"):
             arguments[name] = arguments[name] or getattr(known.output, name)

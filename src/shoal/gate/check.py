@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from shoal.errors import UsageError, check_choice
-from shoal.gate.cells import comparable, sorted_rows
+from shoal.gate.cells import sorted_rows
 from shoal.gate.checks import (
     content,
     every_release,
@@ -29,6 +29,7 @@ from shoal.gate.checks import (
 )  # fmt: skip
 from shoal.gate.context import CheckContext
 from shoal.gate.findings import BLOCK, Finding, Findings, as_sentences
+from shoal.gate.gaps import handle_gaps
 from shoal.gate.guarantees import OF_CLASSES, Guarantees
 from shoal.gate.policy import policy_named
 from shoal.gate.promises import (
@@ -110,7 +111,8 @@ def check(
     previous: an earlier release; first_release: there is none. accept_k: the k over everything known that is accepted
     instead of the promised one. keep_order: the original order is kept although it discloses values.
     shuffled: the rows are in another order on purpose; seed: the seed or the secret that gave this order, so that rows
-    can be compared again. missing: keep, or drop the original's rows that miss a quasi-identifier.
+    can be compared again. missing: how the run handled the original's missing values in the protected columns: keep,
+    drop (rows left out) or median (filled in).
 
     >>> frame = pl.DataFrame({"age": [23, 25, 60, 62]})
     >>> result = check(frame, frame, quasi=["age"], k=2)
@@ -127,7 +129,7 @@ def check(
     classes = _promises_of_classes(chosen, kept, column_groups, k, table.roles.confidential, l, t, distance)
     promises = (*classes, *(SameValues((name,)) for name in moved), *_masked(moved, vital, decoys))
     guarantees = Guarantees(table.roles, tuple(dict.fromkeys((*chosen, *moved))), promises, weight)
-    before = _without_gaps(frame_of(table.frame), chosen, missing)
+    before = handle_gaps(frame_of(table.frame), chosen, missing, table.roles)
     labels = table.source.labels.values if table.source is not None and table.source.labels is not None else {}
     context = CheckContext(
         before, _written(release, before), guarantees, judge, labels=labels,
@@ -279,15 +281,6 @@ def _table(original: Any, given: Mapping[str, Any]) -> Table:
     if not given:
         return original
     return original.with_roles(read(original.frame, **given).roles.over(original.roles))
-
-
-def _without_gaps(frame: pl.DataFrame, quasi: Sequence[str], way: str) -> pl.DataFrame:
-    if way not in ("keep", "drop"):
-        raise UsageError(f"missing must be keep or drop, not {way!r}")
-    if way == "keep" or not quasi:
-        return frame
-    full = pl.all_horizontal(comparable(frame[name]).is_not_null() for name in quasi)
-    return frame.filter(pl.select(full).to_series())
 
 
 def _written(release: Any, like: pl.DataFrame) -> Written:
