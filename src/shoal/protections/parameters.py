@@ -1,12 +1,12 @@
 """Parameters that several protections share, as whole annotations."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
+from shoal.engine.effort import EFFORTS as EFFORTS
+from shoal.engine.effort import Effort as Effort
 from shoal.protections.protection import Option
 
-Effort = Literal["quick", "standard", "thorough"]
-EFFORTS: tuple[str, ...] = get_args(Effort)
 Columns = Annotated[Sequence[str], Option("Columns an intruder may know; they are protected.")]
 Missing = Annotated[Literal["error", "drop", "median"], Option("Handling of missing values.")]
 Seed = Annotated[

@@ -17,6 +17,7 @@ from shoal.engine.partition.search import memetic as memetic_module
 from shoal.engine.partition.search.anneal import anneal
 from shoal.engine.partition.search.blocks import blocks
 from shoal.engine.partition.search.memetic import inherit, memetic
+from shoal.engine.partition.search.prepared import SearchSettings
 from shoal.engine.partition.set_partition import Pool
 from shoal.engine.partition.space import search_space
 
@@ -46,7 +47,7 @@ def test_every_search_takes_another_loss(search, most, monkeypatch):
     monkeypatch.setattr(windows, "APART", 2)
     monkeypatch.setattr(memetic_module, "REGION", 90)
     loss = some_loss(most=most)
-    one, two = (search(loss, Control(threads=threads), seed=3, effort="standard") for threads in (1, 2))
+    one, two = (search(loss, Control(threads=threads), SearchSettings(seed=3)) for threads in (1, 2))
     np.testing.assert_array_equal(one.labels, two.labels)
     assert check(loss, one) < 0.8 * check(loss, loss.first())
     if search is memetic:
@@ -55,9 +56,9 @@ def test_every_search_takes_another_loss(search, most, monkeypatch):
 
 def test_a_search_with_another_loss_resumes(tmp_path):
     loss, path = some_loss(), tmp_path / "run.npz"
-    whole = memetic(loss, Control(), seed=1, effort="quick")
-    memetic(loss, Control(seconds=0.0), seed=1, effort="quick", checkpoint=path)
-    again = memetic(loss, Control(), seed=1, effort="quick", checkpoint=path, resume=True)
+    whole = memetic(loss, Control(), SearchSettings(1, "quick"))
+    memetic(loss, Control(seconds=0.0), SearchSettings(1, "quick", path))
+    again = memetic(loss, Control(), SearchSettings(1, "quick", path, resume=True))
     np.testing.assert_array_equal(whole.labels, again.labels)
 
 

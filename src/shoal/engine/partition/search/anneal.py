@@ -7,77 +7,42 @@ each: cool from 0.18 to 0.05 of the local scale, then local search;  the chain w
 
 from __future__ import annotations
 
-import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from shoal.engine.control import Control
 from shoal.engine.partition.chains import Chain, run_chains
-from shoal.engine.partition.checkpoint import Checkpoint
 from shoal.engine.partition.loss import GroupLoss
 from shoal.engine.partition.partition import KPartition
-from shoal.engine.partition.space import prepare, random_word, search_space
-from shoal.engine.partition.windows import memory_order, to_file_order
-from shoal.engine.stage import Stage
-from shoal.errors import check_choice, check_k
+from shoal.engine.partition.search.prepared import PreparedSearch, SearchSettings
+from shoal.engine.partition.space import random_word
 
 CHAINS = {"quick": 1, "standard": 2, "thorough": 4}
 
 
-def anneal(
-    of_file_order: GroupLoss,
-    control: Control,
-    *,
-    seed: int = 0,
-    effort: str = "standard",
-    checkpoint: Path | None = None,
-    resume: bool = False,
-) -> KPartition:
-    """The best partition of several annealing chains."""
-    clock = time.process_time()
-    check_k(of_file_order.k, of_file_order.n)
-    check_choice("effort", effort, tuple(CHAINS))
-    prepare(of_file_order)
-    order, _ = memory_order(of_file_order, random_word(seed))
-    loss = of_file_order.reordered(order)
-    first = loss.first()
-    before = loss.of(first)
-    if loss.n < 2 * loss.k or before == 0.0:
-        return KPartition(to_file_order(first.labels, order), first.facts)
-    space = search_space(loss, seed=seed, threads=control.threads)
-    start_cpu = time.process_time() - clock
-    work = loss.proposals(effort)
-    chains = [
-        Chain(first.labels.astype(np.int32), random_word(seed, 0, c), work // CHAINS[effort])
-        for c in range(CHAINS[effort])
-    ]
-    store = Checkpoint(checkpoint, of_file_order, ("anneal", effort, seed), work)
-    if resume:
-        chains = store.load(lambda chains, *_: len(chains) == CHAINS[effort])[0]
-    total = of_file_order.total
-    control.stage("", work, 100.0 / total)
-    control.done = before_this = float(sum(chain.done for chain in chains))
-    run_chains(space, chains, control, "annealing", lambda: store.save(chains))
-    store.save(chains, now=True)
-    best = min(range(len(chains)), key=lambda c: (chains[c].loss, c))
+def anneal(loss: GroupLoss, control: Control, settings: SearchSettings) -> KPartition:
+    """Return the best partition of several annealing chains."""
+    work, count = loss.proposals(settings.effort), CHAINS[settings.effort]
+    search = PreparedSearch(loss, control, settings, method="anneal", proposals=work)
+    first, before = search.first, search.first_loss
+    if search.has_nothing_to_improve:
+        return search.result(first.labels, first.facts)
+    space = search.space
+    stages = [search.stage(loss.first_name, search.total, before)]
+    start = first.labels.astype(np.int32)
+    chains = [Chain(start.copy(), random_word(settings.seed, 0, c), work // count) for c in range(count)]
+    if settings.resume:
+        chains = search.checkpoint.load(lambda chains, *_: len(chains) == count)[0]
+    control.done = done_before = float(sum(chain.done for chain in chains))
+    run_chains(space, chains, control, "annealing", lambda: search.checkpoint.save(chains))
+    search.checkpoint.save(chains, now=True)
+    best = min(range(count), key=lambda c: (chains[c].loss, c))
     annealed = KPartition(chains[best].labels.astype(np.int64))
-    after = loss.of(annealed)
+    after = search.loss.of(annealed)
     if after > before:
         annealed, after = first, before
-    facts: dict[str, Any] = {
-        "stages": [
-            Stage(name=loss.first_name, loss_before=total, loss_after=before, cpu_seconds=start_cpu),
-            Stage(
-                name=f"annealing, {len(chains)} chain{'s'[: len(chains) > 1]} of {chains[0].proposals} proposals",
-                loss_before=before,
-                loss_after=after,
-                cpu_seconds=time.process_time() - clock - start_cpu,
-            ),
-        ],
-        "effort": effort,
-        "proposals": int(control.done - before_this),
-    }
-    facts |= control.facts
-    return KPartition(to_file_order(annealed.labels, order), facts)
+    name = f"annealing, {count} chain{'s'[: count > 1]} of {chains[0].proposals} proposals"
+    stages.append(search.stage(name, before, after))
+    facts: dict[str, Any] = {"stages": stages, "effort": settings.effort, "proposals": int(control.done - done_before)}
+    return search.result(annealed.labels, facts | control.facts)

@@ -15,11 +15,9 @@ modern answer to what Solanas 2008 left open.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,16 +28,14 @@ from scipy.sparse.csgraph import connected_components
 from shoal.arrays import Indices
 from shoal.engine.control import Control
 from shoal.engine.partition.chains import Chain, run_chains
-from shoal.engine.partition.checkpoint import Checkpoint
 from shoal.engine.partition.kernels.trees import cut
 from shoal.engine.partition.loss import GroupLoss
 from shoal.engine.partition.partition import KPartition, by_first_record
 from shoal.engine.partition.recombine import Limits, Recombination, is_sound, recombine
+from shoal.engine.partition.search.prepared import PreparedSearch, SearchSettings
 from shoal.engine.partition.set_partition import Pool
-from shoal.engine.partition.space import SearchSpace, prepare, random_word, search_space, without_oversized
-from shoal.engine.partition.windows import memory_order, to_file_order
-from shoal.engine.stage import Stage
-from shoal.errors import Stopped, check_choice, check_k
+from shoal.engine.partition.space import SearchSpace, random_word, without_oversized
+from shoal.errors import Stopped
 
 # Chains of the first generation, times k, up to 2,000 records: larger groups and files need longer chains, and so
 # fewer; in a large file one chain's snapshots have every region in many ways.
@@ -72,39 +68,18 @@ CLOSING = {
 }
 
 
-def memetic(
-    of_file_order: GroupLoss,
-    control: Control,
-    *,
-    seed: int = 0,
-    effort: str = "standard",
-    checkpoint: Path | None = None,
-    resume: bool = False,
-) -> KPartition:
-    """The best partition of a population of annealed ones and of their groups."""
-    clock = time.process_time()
-    n, k = of_file_order.n, check_k(of_file_order.k, of_file_order.n)
-    check_choice("effort", effort, tuple(PARENTS))
-    prepare(of_file_order)
-    order, _ = memory_order(of_file_order, random_word(seed))
-    loss = of_file_order.reordered(order)
-    first = loss.first()
-    before = loss.of(first)
-    if n < 2 * k or before == 0.0:
-        return KPartition(to_file_order(first.labels, order), first.facts)
-    space = search_space(loss, seed=seed, threads=control.threads)
-    total = of_file_order.total
-    closing = CLOSING[effort]
-    work = int(loss.proposals(effort) * (closing.annealing if looks_around(loss, closing) else 1.0))
-    store = Checkpoint(checkpoint, of_file_order, ("memetic", effort, seed), work)
-    run = _Run(space, control, seed, effort, work, store)
-    run.note(loss.first_name, total, before, time.process_time() - clock)
-    control.stage("", work, 100.0 / total)
-    with suppress(Stopped):  # by the first groups of a child: the population is there already
-        run.go(first, resume)
-    facts: dict[str, Any] = {"stages": run.stages, "effort": effort, "proposals": run.proposals}
-    facts |= control.facts
-    return KPartition(to_file_order(run.best, order), facts)
+def memetic(loss: GroupLoss, control: Control, settings: SearchSettings) -> KPartition:
+    """Return the best partition of a population of annealed ones and of their groups."""
+    closing = CLOSING[settings.effort]
+    work = int(loss.proposals(settings.effort) * (closing.annealing if looks_around(loss, closing) else 1.0))
+    search = PreparedSearch(loss, control, settings, method="memetic", proposals=work)
+    if search.has_nothing_to_improve:
+        return search.result(search.first.labels, search.first.facts)
+    run = _Run(search)
+    with suppress(Stopped):  # the first groups of a child may be stopped: the population exists already
+        run.go()
+    facts: dict[str, Any] = {"stages": run.stages, "effort": settings.effort, "proposals": run.proposals}
+    return search.result(run.best, facts | control.facts)
 
 
 def looks_around(loss: GroupLoss, closing: ColumnGenerationPlan) -> bool:
@@ -115,10 +90,9 @@ def looks_around(loss: GroupLoss, closing: ColumnGenerationPlan) -> bool:
 class _Run:
     """The population, the pool of groups and the stages done so far."""
 
-    def __init__(
-        self, space: SearchSpace, control: Control, seed: int, effort: str, work: int, store: Checkpoint
-    ) -> None:
-        self.space, self.control, self.seed, self.store = space, control, seed, store
+    def __init__(self, search: PreparedSearch) -> None:
+        effort, work, space = search.settings.effort, search.proposals, search.space
+        self.search, self.space, self.control, self.seed = search, space, search.control, search.settings.seed
         self.limits, self.closing, self.snapshots = LIMITS[effort], CLOSING[effort], SNAPSHOTS[effort]
         share, self.generations = PARENTS_SHARE[effort], GENERATIONS[effort]
         wished = PARENTS[effort] / space.k / max(1.0, space.n / 2000)
@@ -128,7 +102,7 @@ class _Run:
         self.population: list[Indices] = []
         self.losses: list[float] = []
         self.pool = Pool(space.loss)
-        self.stages: list[Stage] = []
+        self.stages = [search.stage(search.loss.first_name, search.total, search.first_loss)]
         self.done_before = 0  # by the search that this one resumes
 
     @property
@@ -140,20 +114,22 @@ class _Run:
     def best(self) -> Indices:
         return self.population[int(np.argmin(self.losses))]
 
-    def go(self, first: KPartition, resume: bool) -> None:
-        """All stages, from the first or from the checkpoint's."""
-        self.admit(first.labels.astype(np.int32))
-        chains, stage, kept, recombined = self.store.load(self.fits) if resume else ([], 0, [], [])
+    def go(self) -> None:
+        """Run all stages, from the first one or from that of the checkpoint."""
+        self.admit(self.search.first.labels.astype(np.int32))
+        checkpoint = self.search.checkpoint
+        resumed = checkpoint.load(self.fits) if self.search.settings.resume else ([], 0, [], [])
+        chains, stage, kept, recombined = resumed
         for labels in kept:
             self.admit(labels, crossed=True)
         earlier = self.parents * self.parent_work + (stage - 1) * CHILDREN * self.child_work if stage else 0
         self.done_before = earlier + sum(chain.done for chain in chains)
         self.control.done = float(self.done_before)
         while stage <= self.generations and not self.control.stopped:
-            clock, before = time.process_time(), min(self.losses)
+            before = min(self.losses)
             if not chains:
-                chains = [self.chain(stage, c, first) for c in range(CHILDREN if stage else self.parents)]
-            save = partial(self.store.save, chains, stage=stage, kept=list(self.population))
+                chains = [self.chain(stage, c) for c in range(CHILDREN if stage else self.parents)]
+            save = partial(checkpoint.save, chains, stage=stage, kept=list(self.population))
             save()
             run_chains(self.space, chains, self.control, f"generation {stage}" if stage else "parents", save)
             if self.control.stopped:
@@ -162,7 +138,7 @@ class _Run:
                 for labels in [*chain.seen, chain.labels] if not self.control.stopped else [chain.labels]:
                     self.admit(labels)
             name = f"{len(chains)} {'children' if stage else 'parents'} of {chains[0].proposals} proposals"
-            self.note(name, before, min(self.losses), time.process_time() - clock)
+            self.stages.append(self.search.stage(name, before, min(self.losses)))
             if not self.control.stopped:
                 self.recombine(stage, recombined, partial(save, kept=self.population))
             chains, recombined, stage = [], [], stage + 1
@@ -171,13 +147,13 @@ class _Run:
         """Whether a checkpoint has the chains of its stage."""
         return stage <= self.generations and len(chains) == (CHILDREN if stage else self.parents)
 
-    def chain(self, stage: int, c: int, first: KPartition) -> Chain:
+    def chain(self, stage: int, c: int) -> Chain:
         """The c-th chain of a stage: a parent from the start, a child of two of the population later."""
         word = random_word(self.seed, stage, c)
         looks = self.snapshots // 2 if stage else max(self.snapshots // 4, self.snapshots // self.parents)
         if stage == 0 or (c == 1 and stage % 2 == 0):
             work = self.child_work if stage else self.parent_work
-            return Chain(first.labels.astype(np.int32), word, work, snapshots=looks)
+            return Chain(self.search.first.labels.astype(np.int32), word, work, snapshots=looks)
         labels = self.best
         if c > 0:
             other = int(np.random.default_rng([self.seed, stage, c]).integers(len(self.population)))
@@ -202,7 +178,7 @@ class _Run:
 
         Region by region if the file is not small.
         """
-        clock, before = time.process_time(), min(self.losses)
+        before = min(self.losses)
         if len(self.pool.groups) >= MOST_COLUMNS:
             return
         self.control.advance(0.0, None, f"best of {len(self.pool.groups)} groups")
@@ -212,7 +188,7 @@ class _Run:
         limits = self.closing.limits if look_around else self.limits
         sizes = [int(records.sum()) for records in inside]
         if begun and (len(begun) != len(sizes) or not all(map(self.is_sound, begun, sizes))):
-            raise self.store.damaged()
+            raise self.search.checkpoint.damaged()
         states = begun or [Recombination(self.best[records]) for records in inside]
 
         def after_step(r: int, state: Recombination) -> bool:
@@ -232,12 +208,8 @@ class _Run:
             save(recombined=states, now=True)
         self.admit(labels)
         like = " and groups like them" if look_around else ""
-        self.note(
-            f"set partitioning of {len(self.pool.groups)} groups{like}",
-            before,
-            min(self.losses),
-            time.process_time() - clock,
-        )
+        name = f"set partitioning of {len(self.pool.groups)} groups{like}"
+        self.stages.append(self.search.stage(name, before, min(self.losses)))
 
     def is_sound(self, state: Recombination, n: int) -> bool:
         """Whether a checkpoint's recombination of n records can go on."""
@@ -247,9 +219,6 @@ class _Run:
         """The neighbours of the records inside a region, as they are counted there."""
         near, place = self.space.near, np.cumsum(inside) - 1
         return np.where(inside[near], place[near], -1)[inside].astype(np.int32)
-
-    def note(self, name: str, before: float, after: float, cpu: float) -> None:
-        self.stages.append(Stage(name=name, loss_before=before, loss_after=after, cpu_seconds=cpu))
 
 
 def regions(space: SearchSpace, labels: Indices, word: int) -> NDArray[np.int64]:

@@ -1,56 +1,40 @@
-"""The default method, by the size of the file: the least loss that the effort can buy.
+"""The default method. It chooses the method with the least information loss for the size of the file.
 
 one column without weights: the optimum
 up to 20,000 records: memetic search
-beyond: annealing in blocks
+more records: annealing in blocks
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
-from shoal.arrays import Floats
 from shoal.engine.control import Control
 from shoal.engine.partition.partition import KPartition
+from shoal.engine.partition.search.blocks import blocks
+from shoal.engine.partition.search.memetic import memetic
+from shoal.engine.partition.search.prepared import SearchSettings
 from shoal.errors import UsageError
-from shoal.protections.microaggregation.methods.blocks import blocks
-from shoal.protections.microaggregation.methods.memetic import memetic
+from shoal.protections.microaggregation.methods.searching import SearchMethod
 from shoal.protections.microaggregation.methods.univariate import univariate
+from shoal.protections.microaggregation.squared_error import SquaredError
 
-LARGE = 20_000
+LARGE = 20_000  # records from which on memetic search takes too long
 
 
-def auto(
-    values: Floats,
-    k: int,
-    *,
-    weights: Floats | None = None,
-    seed: int = 0,
-    effort: str = "standard",
-    seconds: float | None = None,
-    checkpoint: Path | None = None,
-    resume: bool = False,
-    control: Control | None = None,
-) -> KPartition:
-    """The partition of the method that fits n, d and the effort; `facts` says which."""
-    name = "univariate" if values.shape[1] == 1 and weights is None else "blocks"
-    if name == "blocks" and len(values) <= LARGE:
-        name = "memetic"
-    if name == "univariate" and (checkpoint is not None or resume):
-        raise UsageError("a single column is solved at once, without a checkpoint; leave --checkpoint and --resume out")
-    if name == "univariate":
-        partition = univariate(values, k)
+def search(loss: SquaredError, control: Control, settings: SearchSettings) -> KPartition:
+    """Return the partition of the method that fits the file. The fact `chosen` names the method."""
+    if loss.values.shape[1] == 1 and loss.weighting is None:
+        if settings.checkpoint is not None or settings.resume:
+            raise UsageError(
+                "A single column is solved at once, without a checkpoint. Leave out --checkpoint and --resume."
+            )
+        name, partition = "univariate", univariate(loss.values, loss.k)
+    elif loss.n <= LARGE:
+        name, partition = "memetic", memetic(loss, control, settings)
     else:
-        partition = (blocks if name == "blocks" else memetic)(
-            values,
-            k,
-            weights=weights,
-            seed=seed,
-            effort=effort,
-            seconds=seconds,
-            checkpoint=checkpoint,
-            resume=resume,
-            control=control,
-        )
+        name, partition = "blocks", blocks(loss, control, settings)
     return replace(partition, facts={**partition.facts, "chosen": name})
+
+
+auto = SearchMethod(search)
