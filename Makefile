@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: demo library wheel test lint chromium soak bench docs clean
+.PHONY: demo library wheel packages test lint chromium soak bench docs clean
 
 $(BIN)/shoal: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -21,7 +21,7 @@ $(VENV)/.docs: $(BIN)/shoal pyproject.toml
 
 demo: $(BIN)/shoal ## protect the bundled survey
 	@mkdir -p out
-	$(BIN)/shoal microaggregate examples/survey.csv -k 5 --roles examples/roles.toml \
+	$(BIN)/shoal microaggregate examples/survey.csv -k 5 --effort quick --roles examples/roles.toml \
 	  -o out/survey-protected.csv --report out/survey-report.html
 
 library: $(BIN)/shoal ## compile the kernels ahead, for this checkout and for the wheel; a minute or two
@@ -29,6 +29,9 @@ library: $(BIN)/shoal ## compile the kernels ahead, for this checkout and for th
 
 wheel: library ## a wheel that carries the compiled kernels, in dist/
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+
+packages: $(VENV)/.test library ## install the wheel and the sdist into fresh environments, and try them
+	$(BIN)/python .ci/try_packages.py
 
 test: lint chromium library ## lint, then every test on all cores; Numba compiles the kernels once for all workers
 	SHOAL_KERNELS=jit $(BIN)/shoal warmup

@@ -8,9 +8,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.2.0"
-
 if TYPE_CHECKING:
+    __version__: str
+
     from shoal.assessment import assess as assess
     from shoal.comparison import compare as compare
     from shoal.engine.control import Control as Control
@@ -75,6 +75,8 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module(_WHERE[name]), name)
     if name in _PACKAGES:
         return importlib.import_module(f"shoal.{name}")
+    if name == "__version__":
+        return _installed_version()
     if not name.startswith("_") and name in (functions := _protections()):
         return functions[name]
     raise AttributeError(f"module 'shoal' has no attribute {name!r}")
@@ -82,6 +84,16 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *_WHERE, *_PACKAGES, *_protections()])
+
+
+def _installed_version() -> str:
+    """The version that this installation was built with."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("shoal")
+    except PackageNotFoundError:  # the sources are on the path, but were never installed
+        return "0+unknown"
 
 
 def _protections() -> dict[str, Any]:

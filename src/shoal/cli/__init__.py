@@ -15,7 +15,6 @@ import click
 # must come before the first import of NumPy. A value that the user has set stays.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from shoal import __version__
 from shoal.errors import ShoalError, ShoalWarning, printable, unknown
 from shoal.protections import register
 
@@ -116,7 +115,14 @@ class LazyGroup(click.Group):
 
 
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(__version__, prog_name="shoal")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=lambda ctx, option, value: _show_version(ctx) if value else None,
+    help="Show the version and exit.",
+)
 def main() -> None:
     """Protect microdata before you release it.
 
@@ -130,6 +136,13 @@ EXAMPLES = (
     "shoal microaggregate survey.csv -k 5 --roles roles.toml -o release.csv",
     "shoal check survey.csv release.csv -k 5 --roles roles.toml",
 )
+
+
+def _show_version(ctx: click.Context) -> NoReturn:
+    from shoal import __version__
+
+    click.echo(f"shoal, version {__version__}")
+    ctx.exit()
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:
