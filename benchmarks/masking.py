@@ -21,7 +21,7 @@ from shoal.protections.regions import mask_group
 from shoal.protections.regions.by_evolution import Settings, mask_by_evolution
 from shoal.protections.regions.by_flow import flow_seeds, mask_by_flow
 from shoal.protections.regions.flow import Network
-from shoal.protections.regions.similarity import influential
+from shoal.protections.regions.similarity import matching_values
 from shoal.protections.regions.task import masking_task
 from shoal.studies.military_task import military_task
 
@@ -39,9 +39,9 @@ def small() -> None:
     high = task.room.copy()
     high[task.outlying] = 10
     flow = timed("flow with bounds on two districts", lambda: network.solve(np.zeros_like(high), high))
-    timed("flow for a target signal", lambda: network.target(flow.counts))
+    timed("flow for a given signal", lambda: network.reach(flow.counts))
     best = timed("masked optimum and lower bound", lambda: mask_by_flow(task, network=network))
-    print(f"  metric {best.solutions[0].metric}, lower bound {best.bound}, {len(best.solutions)} solutions")
+    print(f"  metric {best.solutions[0].distortion}, lower bound {best.bound}, {len(best.solutions)} solutions")
     one = Settings(runs=1)
     run = timed("memetic run, 100 x 1,000", lambda: mask_by_evolution(task, one, network=network))
     seeds = flow_seeds(task, network)
@@ -49,8 +49,8 @@ def small() -> None:
     seeded = timed("  with tau and flow seeds", lambda: mask_by_evolution(task, tau, seeds=seeds, network=network))
     for name, answer in (("plain", run), ("seeded", seeded)):
         found = answer.solutions[0] if answer.solutions else answer.fittest
-        least = network.target(found.counts).metric
-        print(f"  {name}: {len(answer.solutions)} feasible, metric {found.metric}, least for its signal {least}")
+        least = network.reach(found.counts).distortion
+        print(f"  {name}: {len(answer.solutions)} feasible, metric {found.distortion}, least for its signal {least}")
 
 
 def large(records: int = 1_000_000, districts: int = 500) -> None:
@@ -64,14 +64,16 @@ def large(records: int = 1_000_000, districts: int = 500) -> None:
         vital[rng.choice(rows, min(count, rows.size // 2), replace=False)] = True
     sizes = (80, 12, 2, 9, 60, 6, 6, 12, 90, 60, 7, 1000, 8)
     codes = np.stack([np.minimum(rng.geometric(min(0.6, 3 / k), records), k) for k in sizes], axis=1)
-    values = influential(np.empty((records, 0)), codes)
+    values = matching_values(np.empty((records, 0)), codes)
     task = timed(
         f"task: {records:,} records, {int(vital.sum()):,} vital", lambda: masking_task(district, vital, values)
     )
     network = timed("table of nearest partners", lambda: Network(task))
     answer = timed("masked solutions by flow", lambda: mask_by_flow(task, network=network, budget=60))
     best = answer.solutions[0] if answer.solutions else None
-    print(f"  metric {best.metric if best else None}, lower bound {answer.bound}, {len(answer.solutions)} solutions")
+    print(
+        f"  metric {best.distortion if best else None}, lower bound {answer.bound}, {len(answer.solutions)} solutions"
+    )
     light = Settings(runs=1, generations=50)
     timed("memetic run, 100 x 50", lambda: mask_by_evolution(task, light, network=network))
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -35,7 +37,7 @@ def compared(numbers: Path) -> shoal.comparison.Comparison:
 
 
 def test_the_suitable_methods_are_measured_as_assess_measures_them(compared, numbers: Path) -> None:
-    named = {found.name: found for found in compared.runs}
+    named = {method.name: method for method in compared.runs}
     assert {"mdav", "md", "vmdav", "mst", "path", "hybrid", "auto, quick", "group, each column"} <= set(named)
     assert {item.name for item in compared.left_out} == {"genetic"}
     release = shoal.microaggregate(numbers, 3, quasi=["a", "b", "c"], method="mdav")
@@ -49,18 +51,18 @@ def test_the_suitable_methods_are_measured_as_assess_measures_them(compared, num
 
 
 def test_the_front_is_what_no_other_beats_in_both(compared) -> None:
-    for found in compared.runs:
+    for method in compared.runs:
         beaten = any(
-            other.loss <= found.loss
-            and other.risk <= found.risk
-            and (other.loss, other.risk) != (found.loss, found.risk)
+            other.loss <= method.loss
+            and other.risk <= method.risk
+            and (other.loss, other.risk) != (method.loss, method.risk)
             for other in compared.runs
         )
-        assert found.on_front == (not beaten), found.name
+        assert method.on_front == (not beaten), method.name
 
 
 def test_the_answer_names_the_least_loss_and_the_best_balance(compared) -> None:
-    keeping = [found for found in compared.runs if found.keeps_k]
+    keeping = [method for method in compared.runs if method.keeps_k]
     least, balanced = (min(keeping, key=lambda r, a=a: getattr(r, a)) for a in ("loss", "score"))
     assert f"{least.name} loses the least information at k = 3 ({least.loss:.2f} %)" in compared.answer
     assert balanced.name in compared.answer
@@ -69,23 +71,23 @@ def test_the_answer_names_the_least_loss_and_the_best_balance(compared) -> None:
 
 def test_the_command_prints_a_table_and_json_and_writes_a_map(numbers: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    asked = ("compare", numbers, "-k", 3, "--quasi", "a,b", "--effort", "quick", "--report", page)
-    facts = json.loads(run(*asked, "--json").stdout)
-    assert {"n", "d", "k", "runs", "front", "left_out", "stopped", "answer"} == set(facts)
-    assert all(set(found) >= MEASURES for found in facts["runs"])
+    arguments = ("compare", numbers, "-k", 3, "--quasi", "a,b", "--effort", "quick", "--report", page)
+    facts = json.loads(run(*arguments, "--json").stdout)
+    assert {"n", "d", "k", "runs", "front", "left_out", "stopped", "answer", "explanation"} == set(facts)
+    assert all(set(method) >= MEASURES for method in facts["runs"])
     assert (facts["n"], facts["d"], facts["k"], facts["stopped"]) == (90, 2, 3, False)
     html = page.read_text()
     assert "Risk-utility map" in html and "Pareto front" in html and 'src="http' not in html
-    shown = run(*asked).stdout
+    shown = run(*arguments).stdout
     assert "risk %" in shown and "mdav" in shown
     assert "loses the least information at k =" in shown.strip().splitlines()[-1]
 
 
 def test_a_single_column_has_its_optimum(numbers: Path) -> None:
-    found = shoal.compare(numbers, 4, quasi=["a"], effort="quick")
-    least = min(found.runs, key=lambda r: (round(r.loss, 9), r.name != "univariate"))
+    comparison = shoal.compare(numbers, 4, quasi=["a"], effort="quick")
+    least = min(comparison.runs, key=lambda r: (round(r.loss, 9), r.name != "univariate"))
     assert least.name == "univariate"
-    assert "auto" in {item.name for item in found.left_out}
+    assert "auto" in {item.name for item in comparison.left_out}
 
 
 def test_weights_leave_out_what_cannot_honour_them(numbers: Path) -> None:
@@ -98,9 +100,9 @@ def test_weights_leave_out_what_cannot_honour_them(numbers: Path) -> None:
 def test_text_columns_are_generalized_only(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     frame = pl.DataFrame({"age": rng.integers(18, 60, 80), "town": rng.choice(list("abcd"), 80)})
-    found = shoal.compare(frame, 4, quasi=["age", "town"], effort="quick")
-    assert [item.name for item in found.runs] == ["generalize, quick"]
-    assert found.runs[0].k >= 4 and "generalize, quick" in found.answer
+    comparison = shoal.compare(frame, 4, quasi=["age", "town"], effort="quick")
+    assert [item.name for item in comparison.runs] == ["generalize, quick"]
+    assert comparison.runs[0].k >= 4 and "generalize, quick" in comparison.answer
     with pytest.raises(UsageError, match="needs numeric columns"):
         shoal.compare(frame, 4, quasi=["age", "town"], missing="drop")
 
@@ -112,8 +114,8 @@ def test_the_lines_can_be_pasted(missing: str, tmp_path: Path, monkeypatch: pyte
     rng = np.random.default_rng(2)
     ages = [*rng.normal(40, 9, 59).round(3), None if missing == "median" else 40.0]
     pl.DataFrame({"age": ages, "pay": rng.lognormal(10, 1, 60).round(2)}).write_csv("people.csv")
-    found = shoal.compare("people.csv", 4, quasi=["age", "pay"], effort="quick", missing=missing)
-    runs = {item.name: item for item in found.runs}
+    comparison = shoal.compare("people.csv", 4, quasi=["age", "pay"], effort="quick", missing=missing)
+    runs = {item.name: item for item in comparison.runs}
     line = shlex.split(runs["mdav"].command)
     assert line[:3] == ["shoal", "microaggregate", "people.csv"]
     facts = json.loads(run(*line[1:], "--json").stdout)
@@ -142,9 +144,9 @@ def test_stopped_it_gives_what_was_done_so_far(numbers: Path, monkeypatch: pytes
         if len(calls) == 3 and done < total:
             raise KeyboardInterrupt
 
-    found = shoal.compare(numbers, 3, quasi=["a", "b"], effort="quick", progress=stop_at_the_third)
-    assert found.stopped and [item.name for item in found.runs] == calls[:2]
-    assert found.answer and found.as_json()["stopped"]
+    comparison = shoal.compare(numbers, 3, quasi=["a", "b"], effort="quick", progress=stop_at_the_third)
+    assert comparison.stopped and [item.name for item in comparison.runs] == calls[:2]
+    assert comparison.answer and comparison.as_json()["stopped"]
     with pytest.raises(KeyboardInterrupt):
         shoal.compare(numbers, 3, quasi=["a", "b"], progress=_stop)
 
@@ -162,3 +164,54 @@ def test_points_of_the_map_that_lie_close_share_a_label() -> None:
     assert room._labels(runs, numbers) == {"a": "1", "c": "2–4", "e": "5"}
     far = [at("a", 0.0, 90.0), at("b", 50.0, 20.0), at("e", 100.0, 10.0)]
     assert room._labels(far, {"a": 1, "b": 2, "e": 3}) == {"a": "1", "b": "2", "e": "3"}
+
+
+def made_run(name: str, loss: float, risk: float, il: float | None = None, keeps_k: bool = True) -> room.Run:
+    measures = {"detail_lost": loss, "class_risk": risk} if il is None else {"il": il, "disclosure_risk": risk}
+    score = ((loss if il is None else il) + risk) / 2
+    return room.Run(name, "", {}, loss, risk, score, 3, keeps_k, 0.1, {**measures, "score": score})
+
+
+def made_comparison(*runs: room.Run) -> room.Comparison:
+    return room.Comparison(90, 2, 3, runs, (), False)
+
+
+def test_the_explanation_says_why_loss_and_score_differ() -> None:
+    """The method with the lowest loss is a, that with the best score is b; g does not keep k and does not count."""
+    g = made_run("g", 0.1, 1.0, 0.1, keeps_k=False)
+    risk = made_comparison(made_run("a", 1.0, 40.0, 2.0), made_run("b", 5.0, 20.0, 3.0), g)
+    assert "b has IL 3.00 % (a: 2.00 %) and risk 20.00 % (a: 40.00 %); its lower risk outweighs" in risk.explanation
+    il = made_comparison(made_run("a", 1.0, 20.0, 9.0), made_run("b", 1.1, 21.0, 3.0), g)
+    assert (
+        "b has IL 3.00 % (a: 9.00 %)" in il.explanation and "IL is lower although its loss is higher" in il.explanation
+    )
+    text = made_comparison(made_run("a", 10.0, 60.0), made_run("b", 20.0, 30.0))
+    assert "a loss of 20.00 % (a: 10.00 %) and a risk of 30.00 % (a: 60.00 %)" in text.explanation
+    assert made_comparison(made_run("a", 1.0, 20.0, 2.0), made_run("b", 5.0, 20.0, 3.0), g).explanation == ""
+    assert made_comparison(g).explanation == ""
+
+
+def test_the_explanation_is_in_the_report_and_in_json(tmp_path: Path) -> None:
+    comparison = made_comparison(made_run("a", 1.0, 40.0, 2.0), made_run("b", 5.0, 20.0, 3.0))
+    page = comparison.report(tmp_path / "page.html").read_text()
+    assert "Loss and score differ because" in page and "The loss axis of the map is logarithmic" not in page
+    assert comparison.as_json()["explanation"] == comparison.explanation
+    wide = made_comparison(made_run("a", 1.0, 40.0, 2.0), made_run("b", 50.0, 20.0, 3.0))
+    assert "The loss axis of the map is logarithmic" in wide.report(tmp_path / "page.html").read_text()
+
+
+def test_the_map_shows_every_method_in_one_chart() -> None:
+    """A method that loses 500 times as much is on the map, and the others stay apart."""
+    runs = [
+        made_run(name, loss, 90.0 - 10 * i, 2.0)
+        for i, (name, loss) in enumerate(zip("abcd", (0.1, 0.2, 0.4, 50.0), strict=True))
+    ]
+    (chart,) = room.risk_utility_maps(made_comparison(*runs)).values()
+    drawn = str(chart.panels[0].inside)
+    places = sorted(float(x) for x in re.findall(r'<circle[^>]* cx="([\d.]+)%', drawn))
+    assert len(places) == 4 and places[0] > 0.0 and places[-1] < 100.0
+    assert min(b - a for a, b in itertools.pairwise(places)) > 5.0  # percent of the width
+    narrow = [
+        made_run(name, loss, 50.0, 2.0) for name, loss in zip("ab", (0.0, 500.0), strict=True)
+    ]  # 0 has no logarithm
+    assert not room._is_wide(narrow) and room._is_wide(runs)

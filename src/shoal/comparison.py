@@ -7,6 +7,7 @@ is NWP and the risk is the average re-identification risk.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -40,6 +41,7 @@ from shoal.table.table import Table
 
 # The measures of the comparison if all columns are numeric.
 COMPARED = ("information_loss", "il", "interval_disclosure", "distance_linkage", "disclosure_risk", "score")
+WIDE_RANGE = 10.0  # from this ratio of the largest to the smallest loss on, the loss axis is logarithmic
 LABEL_MERGE_DISTANCE = (0.08, 0.12)  # shares of the chart's width and height within which points share a label
 # The short names of the measures, for the heads of a table.
 SHORT = {
@@ -120,6 +122,34 @@ class Comparison:
             f"(score {balanced.score:.2f}; {lowest.name}: {lowest.score:.2f}).{weaker}"
         )
 
+    @property
+    def explanation(self) -> str:
+        """Why the method with the lowest loss does not have the best score; empty if it has."""
+        keeping = [run for run in self.runs if run.keeps_k]
+        if not keeping:
+            return ""
+        lowest, balanced = (min(keeping, key=key) for key in (_by_loss, _by_score))
+        if balanced is lowest:
+            return ""
+        if "il" not in balanced.measures:
+            return (
+                f"Loss and score differ because the score also counts the risk: it is the mean of loss and risk. "
+                f"{balanced.name} has a loss of {_both(balanced, lowest, 'detail_lost')} and a risk of "
+                f"{_both(balanced, lowest, 'class_risk')}."
+            )
+        reason = (
+            "its lower risk outweighs its higher IL"
+            if balanced.measures["il"] >= lowest.measures["il"]
+            else "its IL is lower although its loss is higher: IL also counts changes of single values, means and "
+            "correlations"
+        )
+        return (
+            "Loss and score differ because they measure different things: the loss is the share of variance that was "
+            "lost, and the score is the mean of IL and disclosure risk. "
+            f"{balanced.name} has IL {_both(balanced, lowest, 'il')} and risk "
+            f"{_both(balanced, lowest, 'disclosure_risk')}; {reason}."
+        )
+
     def as_json(self) -> dict[str, Any]:
         """Return the comparison as plain values, for JSON."""
         return {
@@ -133,6 +163,7 @@ class Comparison:
             "left_out": [asdict(left) for left in self.left_out],
             "stopped": self.stopped,
             "answer": self.answer,
+            "explanation": self.explanation,
         }
 
     def rows(self) -> tuple[list[str], list[list[Any]]]:
@@ -157,9 +188,11 @@ class Comparison:
         headers, rows = self.rows()
         rows = [[f"{number}. {name}", *figures] for number, (name, *figures) in enumerate(rows, start=1)]
         note = (
-            f"{self.answer} * marks the Pareto front: methods that no other method beats in both loss and risk. The "
-            "numbers are those of the map."
+            f"{' '.join(filter(None, (self.answer, self.explanation)))} * marks the Pareto front: methods that no "
+            "other method beats in both loss and risk. The numbers are those of the map."
         )
+        if _is_wide(self.runs):
+            note += " The loss axis of the map is logarithmic, so that it shows all methods."
         if self.stopped:
             note += " The comparison was stopped before all methods had run."
         left = [[item.name, item.why] for item in self.left_out]
@@ -274,17 +307,19 @@ def _command(
 
 
 def risk_utility_maps(comparison: Comparison) -> dict[str, Chart]:
-    """Return charts of loss against risk, one point per method, and a close-up if some methods are far away."""
+    """Return the chart of loss against risk, with one point per method.
+
+    If some losses are much larger than others, the loss axis is logarithmic: no method is left out, and methods with
+    similar losses stay apart.
+    """
     runs = comparison.ordered
-    numbers = {run.name: number for number, run in enumerate(runs, start=1)}
-    lowest = min([run.loss for run in runs if run.keeps_k], default=0.0)
-    near = [run for run in runs if lowest / 2 <= run.loss <= 2 * lowest]
-    if len(near) < 3 or len(near) == len(runs):
-        return {"Risk-utility map": _map(runs, numbers)}
-    return {
-        "Risk-utility map": _map(runs, numbers),
-        "Risk-utility map, close-up of the best methods": _map(near, numbers),
-    }
+    return {"Risk-utility map": _map(runs, {run.name: number for number, run in enumerate(runs, start=1)})}
+
+
+def _is_wide(runs: Sequence[Run]) -> bool:
+    """Return whether the losses need a logarithmic axis, and can have one: a loss of 0 has no place on it."""
+    losses = [run.loss for run in runs]
+    return min(losses) > 0.0 and max(losses) > WIDE_RANGE * min(losses)
 
 
 def _map(runs: Sequence[Run], numbers: Mapping[str, int]) -> Chart:
@@ -307,19 +342,23 @@ def _map(runs: Sequence[Run], numbers: Mapping[str, int]) -> Chart:
                 shape="diamond" if on_front else "circle",
             )
         )
-    return series_chart(series, "loss, %", "disclosure risk, %", height=300)
+    return series_chart(series, "loss, %", "disclosure risk, %", log_x=_is_wide(runs), height=300)
 
 
 def _labels(runs: Sequence[Run], numbers: Mapping[str, int]) -> dict[str, str]:
     """Return the number to write above each point, by method; points close to each other share one label."""
-    wide, high = (max(values) - min(values) or 1.0 for values in ([r.loss for r in runs], [r.risk for r in runs]))
+    losses = {run.name: math.log10(run.loss) if _is_wide(runs) else run.loss for run in runs}
+    wide, high = (max(values) - min(values) or 1.0 for values in (losses.values(), [r.risk for r in runs]))
     near_x, near_y = LABEL_MERGE_DISTANCE
     crowds: list[list[Run]] = []
     for run in runs:
         touched = [
             crowd
             for crowd in crowds
-            if any(abs(run.loss - o.loss) < near_x * wide and abs(run.risk - o.risk) < near_y * high for o in crowd)
+            if any(
+                abs(losses[run.name] - losses[o.name]) < near_x * wide and abs(run.risk - o.risk) < near_y * high
+                for o in crowd
+            )
         ]
         crowds = [crowd for crowd in crowds if crowd not in touched] + [[o for crowd in touched for o in crowd] + [run]]
     return {
@@ -412,6 +451,11 @@ def _by_loss(run: Run) -> tuple[float, float]:
 
 def _by_score(run: Run) -> tuple[float, float, float]:
     return round(run.score, 9), run.loss, run.cpu_seconds
+
+
+def _both(run: Run, other: Run, measure: str) -> str:
+    """Return a measure of a run in percent, next to that of another run."""
+    return f"{run.measures[measure]:.2f} % ({other.name}: {other.measures[measure]:.2f} %)"
 
 
 def _list(names: Sequence[str]) -> str:

@@ -56,27 +56,27 @@ def metric(
 
 
 def cheapest_swaps(
-    district: Sequence[int], vital: Sequence[bool], cost: Sequence[Sequence[float]], target: Sequence[int]
+    region: Sequence[int], is_target: Sequence[bool], cost: Sequence[Sequence[float]], target: Sequence[int]
 ) -> float:
     """The least total metric of swaps that give the target counts, over all sets of swaps; infinite if none does."""
     return min(
-        (total for counts, total in all_swaps(district, vital, cost) if counts == list(target)), default=math.inf
+        (total for counts, total in all_swaps(region, is_target, cost) if counts == list(target)), default=math.inf
     )
 
 
 def all_swaps(
-    district: Sequence[int], vital: Sequence[bool], cost: Sequence[Sequence[float]]
+    region: Sequence[int], is_target: Sequence[bool], cost: Sequence[Sequence[float]]
 ) -> Iterator[tuple[list[int], float]]:
     """Every set of swaps as the counts it gives and its total metric."""
-    vitals = [i for i, v in enumerate(vital) if v]
-    others = [i for i, v in enumerate(vital) if not v]
-    m = max(district) + 1
-    choices = [[None, *(u for u in others if district[u] != district[v])] for v in vitals]
+    targets = [i for i, v in enumerate(is_target) if v]
+    others = [i for i, v in enumerate(is_target) if not v]
+    m = max(region) + 1
+    choices = [[None, *(u for u in others if region[u] != region[v])] for v in targets]
     for chosen in itertools.product(*choices):
         partners = [u for u in chosen if u is not None]
         if len(set(partners)) != len(partners):
             continue
         counts = [0] * m
-        for v, u in zip(vitals, chosen, strict=True):
-            counts[district[v] if u is None else district[u]] += 1
-        yield counts, sum(cost[v][u] for v, u in zip(vitals, chosen, strict=True) if u is not None)
+        for v, u in zip(targets, chosen, strict=True):
+            counts[region[v] if u is None else region[u]] += 1
+        yield counts, sum(cost[v][u] for v, u in zip(targets, chosen, strict=True) if u is not None)

@@ -82,4 +82,4 @@ def command(report: str | None, as_json: bool, **arguments: Any) -> None:
         )
     if report is not None:
         click.echo(f"Written: {report}")
-    click.echo(comparison.answer)
+    click.echo(" ".join(filter(None, (comparison.answer, comparison.explanation))))

@@ -80,7 +80,7 @@ def _published(alphas: Sequence[float]) -> list[list[Any]]:
 def _masked_at(task: Task, alpha: float, quick: bool) -> list[Any]:
     limits: Limits = replace(task.limits, alpha=alpha)
     try:
-        here = masking_task(task.district, task.vital, task.influential, limits=limits)
+        here = masking_task(task.region, task.is_target, task.matching, limits=limits)
         answer = mask_by_flow(here, budget=40 if quick else 400, steps=300 if quick else 20_000)
     except ShoalError:
         return [alpha, "none", None, None, None, 0]
@@ -88,7 +88,7 @@ def _masked_at(task: Task, alpha: float, quick: bool) -> list[Any]:
     if not answer.solutions:
         return [alpha, names, None, answer.bound, None, 0]
     best = answer.solutions[0]
-    return [alpha, names, best.metric, answer.bound, len(best.swaps), len(answer.solutions)]
+    return [alpha, names, best.distortion, answer.bound, len(best.swaps), len(answer.solutions)]
 
 
 def _plots(alphas: Sequence[float], published: list[list[Any]], computed: list[list[Any]]) -> dict[str, Chart]:

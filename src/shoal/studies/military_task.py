@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.protections.regions.similarity import influential
+from shoal.protections.regions.similarity import matching_values
 from shoal.protections.regions.task import Limits, Task, masking_task
 from shoal.studies.microfile import INFLUENTIAL, VITAL_VALUES, military_microfile
 
@@ -17,7 +17,7 @@ def military_task(seed: int = 0, limits: Limits | None = None, threshold: float 
     return masking_task(
         columns["PWPUMA00"].astype(np.int64) - 1,
         np.isin(columns["OCCSOC"], VITAL_VALUES),
-        influential(np.empty((codes.shape[0], 0)), codes),
+        matching_values(np.empty((codes.shape[0], 0)), codes),
         limits=limits,
         outlying=None if threshold is None else np.array([4, 28]),
         threshold=thresholds,

@@ -18,13 +18,13 @@ from reference import masking as twin
 from shoal.errors import PromiseError, ShoalError, UsageError
 from shoal.protections.regions import mask_group
 from shoal.protections.regions.dependence import tie
-from shoal.protections.regions.hiding import concealment, draw_target
+from shoal.protections.regions.hiding import concealment, draw_signal
 from shoal.protections.regions.kernels import swap_targets
 from shoal.protections.regions.outliers import critical_taus
 from shoal.protections.regions.protect import GroupRelease
 from shoal.protections.regions.protection import ALPHAS, measure_protection, outlier_signs
 from shoal.protections.regions.signal import Signal
-from shoal.protections.regions.similarity import influential
+from shoal.protections.regions.similarity import matching_values
 from shoal.protections.regions.task import Limits, masking_task
 
 MATCHING = ["age", "sex", "education"]
@@ -178,10 +178,12 @@ def peaks_nearly_everywhere(ordinary: int) -> pl.DataFrame:
 
 def test_where_it_is_impossible_the_nearest_choices_are_named() -> None:
     named = {"outliers": [f"D{d}" for d in range(10)], "influential": ["age"]}
-    with pytest.raises(PromiseError, match="The group cannot be hidden: .* What could be had: ") as told:
+    with pytest.raises(
+        PromiseError, match=r"The group cannot be hidden\. .* Name fewer regions with --outliers"
+    ) as refused:
         masked(peaks_nearly_everywhere(1), **named)
-    assert told.value.exit_code == 1
-    with pytest.raises(PromiseError, match=r"What could be had: .*--decoys 1"):
+    assert refused.value.exit_code == 1
+    with pytest.raises(PromiseError, match=r"These options help: .*--decoys 1"):
         masked(peaks_nearly_everywhere(2), **named)
     assert masked(peaks_nearly_everywhere(2), decoys=1, **named).facts["hidden"]
     finer = {"influential": [*MATCHING, "income"], "ordinal": ["income"]}
@@ -232,9 +234,9 @@ def test_a_drawn_target_keeps_the_total_and_the_bounds() -> None:
     frame = made("small counts")
     region = frame["district"].str.slice(1).cast(pl.Int64).to_numpy()
     codes = frame.select("age", "education").to_numpy()
-    values = influential(np.empty((frame.height, 0)), codes)
+    values = matching_values(np.empty((frame.height, 0)), codes)
     task = masking_task(region, (frame["job"] == "guard").to_numpy(), values, limits=Limits(compatibility=0.95))
-    drawn = draw_target(task, concealment(task), np.random.default_rng(0), 0.0, 20)
+    drawn = draw_signal(task, concealment(task), np.random.default_rng(0), 0.0, 20)
     assert drawn is not None
     assert drawn.counts.sum() == task.signal.counts.sum()
     assert (drawn.counts >= 0).all() and (drawn.counts <= task.room).all()
@@ -244,7 +246,7 @@ def test_a_drawn_target_keeps_the_total_and_the_bounds() -> None:
 def test_a_column_that_follows_the_region_is_refused_or_moves_along() -> None:
     frame = made().with_columns((pl.col("district").str.slice(1).cast(pl.Int64) // 10).alias("county"))
     with pytest.raises(
-        PromiseError, match=r"'county' \(each value of 'district' has one value of it\).*--along county"
+        PromiseError, match=r"'county' \(each region of 'district' has one value of it\).*--along county"
     ):
         masked(frame)
     release = masked(frame, along=["county"])
@@ -262,7 +264,7 @@ def test_a_column_that_follows_the_region_is_refused_or_moves_along() -> None:
 def test_a_column_whose_values_lie_in_one_region_each_is_refused() -> None:
     frame = made()
     house = frame["district"].str.slice(1).cast(pl.Int64) * 1000 + pl.Series(np.arange(frame.height) // 2 % 100)
-    with pytest.raises(PromiseError, match=r"'house' \(each of its values lies in one value of 'district'\)"):
+    with pytest.raises(PromiseError, match=r"'house' \(each of its values lies in one region of 'district'\)"):
         masked(frame.with_columns(house.alias("house")))
 
 
@@ -291,8 +293,8 @@ def test_options_that_do_not_go_together_are_refused() -> None:
     frame = made()
     for more, message in [
         ({"method": "memetic"}, "add --settings published"),
-        ({"sensitivity": 0.5}, "belongs to --settings published"),
-        ({"settings": "published", "decoys": 1}, "decoys belong to --settings hiding"),
+        ({"sensitivity": 0.5}, "needs --settings published"),
+        ({"settings": "published", "decoys": 1}, "--decoys needs --settings hiding"),
         ({"settings": "publish"}, "Did you mean 'published'"),
         ({"alphas": [2.0]}, "alphas must be numbers between 0 and 1"),
         ({"decoys": 38}, "decoys must be between 0 and"),

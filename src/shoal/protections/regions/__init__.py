@@ -1,4 +1,4 @@
-"""Group anonymity: swaps between regions that hide where a group is concentrated (Chertov and Tavrov 2017).
+"""Group anonymity: swaps between regions that hide where the target group is concentrated (Chertov and Tavrov 2017).
 
 This is the declaration of `shoal.mask_group` (see `shoal.protections.protection`); the work is done in `protect`.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from shoal.protections.regions.protect import GroupRelease
 
 METHODS = (
-    Method("flow", "The swaps with the least distortion, and a lower bound of it"),
+    Method("flow", "The swaps with the lowest distortion, and a lower bound of it"),
     Method("memetic", "The published memetic algorithm; it needs --settings published"),
 )
 FLOW, MEMETIC = ("flow",), ("memetic",)
@@ -32,16 +32,16 @@ MASK = Protection(
     example="shoal mask survey.csv --vital diagnosis=C34 --parameter district --influential age,sex -o release.csv",
     summary="Hide where a group of people is concentrated, by swapping records between regions.",
     about="Only the regions of swapped records change.",
-    promise="No region in which the group was concentrated is an outlier or the largest region afterwards, and there "
-    "is no new outlier. With --settings published, this holds at one alpha and in one signal.",
+    promise="No region in which the target group was concentrated is an outlier or the largest region afterwards, and "
+    "there is no new outlier. With --settings published, no original outlier is an outlier at one alpha in one signal.",
     limits=(
         (
-            "A group is hidden, not a person.",
-            "Records keep all their other values; a record that is unique in them can still be found.",
+            "Masking hides a group, not a person.",
+            "Records keep all their other values. An intruder can still find a record that is unique in them.",
         ),
         (
-            "Only this group is masked.",
-            "Other groups are as concentrated as before, and other columns may show where this one was.",
+            "Masking hides this group only.",
+            "Other groups are as concentrated as before, and other columns may show where this group was.",
         ),
     ),
     promises=(SameValues, Masked),
@@ -83,7 +83,7 @@ def mask_group(
     method: Annotated[str, Option("Search method.", choices=names(METHODS))] = "flow",
     signal: Annotated[
         Literal["quantity", "concentration", "difference"],
-        Option("Signal in which outliers are looked for: counts, shares, or the difference of two groups' shares."),
+        Option("Signal to test for outliers: counts, shares, or the difference of the shares of two groups."),
     ] = "quantity",
     second: Annotated[
         TargetGroup | None, Option("Second group of the difference: a column and its values.", spelling=ColumnValues())
@@ -93,7 +93,7 @@ def mask_group(
     ] = None,
     thresholds: Annotated[
         Sequence[float] | None,
-        Option("Values to bring these regions to, one each.", needs="outliers", spelling=Numbers()),
+        Option("Signal values to bring these regions to, one per region.", needs="outliers", spelling=Numbers()),
     ] = None,
     nth: Annotated[int, Option("Automatic threshold: the nth largest ordinary value.", 1, excludes="thresholds")] = 1,
     rule: Annotated[
@@ -123,10 +123,11 @@ def mask_group(
         ),
     ] = None,
     budget: Annotated[
-        int | None, Option("Number of target signals to try.", 1, of=FLOW, default_text="60, published: 400")
+        int | None, Option("Number of modified signals to try.", 1, of=FLOW, default_text="60, published: 400")
     ] = None,
     steps: Annotated[
-        int | None, Option("Work on the lower bound of the distortion.", 0, of=FLOW, default_text="0, published: 20000")
+        int | None,
+        Option("Work on the stronger lower bound of the distortion.", 0, of=FLOW, default_text="0, published: 20000"),
     ] = None,
     runs: Annotated[int, Option("Number of runs.", 1, of=MEMETIC)] = 10,
     generations: Annotated[int, Option("Generations per run.", 1, of=MEMETIC)] = 1000,
@@ -143,7 +144,7 @@ def mask_group(
     centre: Annotated[
         float | None,
         Option(
-            "Number of rows at which the penalty is one half.",
+            "Number of swaps at which the penalty is one half.",
             of=MEMETIC,
             default_text="0.915 of the records that can move",
         ),
@@ -156,13 +157,13 @@ def mask_group(
     progress: Progress = silent,
     control: "Control | None" = None,
 ) -> "GroupRelease":
-    """Swap the regions of target records with those of similar other records, so that the group's outliers are hidden.
+    """Swap the regions of target records with those of similar other records, so that no outlier region is left.
 
     With the settings hiding, original outliers are neither outliers nor the largest regions at any of alphas in any
-    signal, and there is no new outlier. With published (Chertov and Tavrov 2017) there are no outliers at alpha in one
-    signal. The memetic method needs the published settings. compatibility, sensitivity and distortion say when a
-    solution is feasible. secret: 128 random bits, hexadecimal, that every choice is drawn from; drawn anew if neither
-    a secret nor a seed is given.
+    signal, and there is no new outlier. With published (Chertov and Tavrov 2017), original outliers are no outliers at
+    alpha in one signal. The memetic method needs the published settings. compatibility, sensitivity and distortion
+    decide whether a solution is feasible. secret: 128 random bits, hexadecimal, from which every choice is drawn; Shoal
+    draws a new one if there is neither a secret nor a seed.
     """
     options = {name: value for name, value in MASK.method_options(method, locals()).items() if value is not None}
     from shoal.protections.regions.protect import Aim, Matching, OutlierChoice, Searching, Target, protect

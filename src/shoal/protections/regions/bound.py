@@ -1,12 +1,16 @@
-"""A lower bound of every masked solution's distortion by Lagrangian relaxation, and better targets on the way.
+"""Lower bounds of the distortion of a masked solution, and better signals on the way.
 
-The tau test's last stage passes a height x of the outlying districts only if its median and quartiles lie far
-enough apart. So for every height, number of districts thrown out before, lower quartile a and median c there is a
-least upper quartile b: a case. With prices on "each vital record is in one place" and "each partner is used once",
-taken from a flow's potentials, the cost of any counts is at least a sum of convex functions, one a district. A
-case's bound is then an assignment of districts to its classes (at most a, up to c, at least c, at least b, thrown
-out), with one more price on the total. Where a case's bound is below the best solution's cost, the classes are
-turned into bounds on the districts and solved as a flow, which gives better prices, or a better solution.
+There are two bounds. The compatibility bound is the lowest distortion of any swaps that reach the compatibility; it
+ignores the tau test and may be far too low. The tau-test bound is stronger: it holds for swaps that also pass the tau
+test, and comes from a Lagrangian relaxation:
+
+The last stage of the tau test passes a height x of the outlier regions only if its median and quartiles lie far enough
+apart. So for every height, number of regions removed before, lower quartile a and median c there is a smallest upper
+quartile b: a case. Prices on "each target record is in one place" and "each partner is used once" come from the
+potentials of a flow. With them, the cost of any counts is at least a sum of convex functions, one per region. The bound
+of a case is then an assignment of regions to its classes (at most a, up to c, at least c, at least b, removed), with
+one more price on the total. If the bound of a case is below the cost of the best solution, its classes become bounds on
+the regions and are solved as a flow. That gives better prices, or a better solution.
 """
 
 from __future__ import annotations
@@ -23,25 +27,25 @@ from shoal.engine.control import Control, current
 from shoal.engine.progress import silent
 from shoal.protections.regions.flow import Flow, Network
 from shoal.protections.regions.outliers import critical_taus
-from shoal.protections.regions.targets import Search, compatible_bounds, improve
+from shoal.protections.regions.signal_search import Search, compatible_bounds, improve
+from shoal.protections.regions.task import COMPATIBILITY, TAU_TEST
 
-LARGEST = 120  # districts, and
-HIGHEST = 400  # vital records in one of them: beyond these the cases would take longer than the search
-MOST = 4000  # cases
-PATIENCE = 3  # rounds over the open cases without any gain
-FLOW = 20  # steps that a flow counts for
+# With more than this the cases would take longer than the search: regions, target records in one region, cases.
+MAX_REGIONS, MAX_TARGETS, MAX_CASES = 120, 400, 4000
+PATIENCE = 3  # rounds over the open cases without a gain
+STEPS_PER_FLOW = 20
 IMPOSSIBLE = 1e12
 
 
 @dataclass(frozen=True)
 class StageCase:
-    """One way in which the test's last stage can pass.
+    """One way in which the last stage of the test can pass.
 
-    least, most: bounds on the districts' counts. low, high, number: of the classes they are spread over.
+    lowest, highest: bounds on the counts of the regions. low, high, number: bounds and sizes of their classes.
     """
 
-    least: Ints
-    most: Ints
+    lowest: Ints
+    highest: Ints
     low: Ints
     high: Ints
     number: Ints
@@ -49,15 +53,23 @@ class StageCase:
     prices: Floats | None = None
 
 
-def masked_bound(search: Search, steps: int = 20_000, control: Control | None = None) -> float:
-    """The least distortion that any masked solution can have, as far as `steps` subgradient steps can tell."""
+@dataclass(frozen=True)
+class Bound:
+    """A lower bound of the distortion, and what it takes into account: COMPATIBILITY or TAU_TEST."""
+
+    value: float
+    kind: str
+
+
+def masked_bound(search: Search, steps: int = 20_000, control: Control | None = None) -> Bound:
+    """Return the tau-test bound after at most `steps` subgradient steps, or else the compatibility bound."""
     control = control or current().part(progress=silent)
-    if search.best is None or not _sharp(search):
-        return plain_bound(search)
+    if search.best is None or not _has_cases(search):
+        return compatibility_bound(search)
     places = Places.of(search.network, search.best)
-    cases = list(islice(_cases(search), MOST + 1))
-    if len(cases) > MOST:
-        return plain_bound(search)
+    cases = list(islice(_cases(search), MAX_CASES + 1))
+    if len(cases) > MAX_CASES:
+        return compatibility_bound(search)
     budget, prices = steps, places.start
     starts: dict[tuple[bytes, bytes], Flow | None] = {}
     patience = PATIENCE
@@ -72,12 +84,12 @@ def masked_bound(search: Search, steps: int = 20_000, control: Control | None = 
                 continue
             start = prices if case.prices is None else case.prices
             bound, prices, classes, used = _case_bound(search, case, places, start, min(budget, 100))
-            budget -= used + FLOW
+            budget -= used + STEPS_PER_FLOW
             if bound < search.ceiling - 1e-9:
-                key = (case.least.tobytes(), case.most.tobytes())
+                key = (case.lowest.tobytes(), case.highest.tobytes())
                 if key not in starts:
-                    starts[key] = search.solve(case.least, case.most)
-                low, high = np.maximum(case.low[classes], case.least), np.minimum(case.high[classes], case.most)
+                    starts[key] = search.solve(case.lowest, case.highest)
+                low, high = np.maximum(case.low[classes], case.lowest), np.minimum(case.high[classes], case.highest)
                 search.solve(low, high, starts[key])
                 left.append(replace(case, bound=max(bound, case.bound), prices=prices))
             control.show(steps - budget, steps, search.ceiling, "lower bound")
@@ -86,32 +98,32 @@ def masked_bound(search: Search, steps: int = 20_000, control: Control | None = 
         after = (search.ceiling, -min((c.bound for c in cases), default=np.inf), len(cases))
         patience = patience - 1 if after >= before else PATIENCE
     improve(search)
-    return min(min((c.bound for c in cases), default=np.inf), search.ceiling)
+    return Bound(min(min((c.bound for c in cases), default=np.inf), search.ceiling), TAU_TEST)
 
 
-def _sharp(search: Search) -> bool:
-    """Are cases drawn up for this task? For counts, districts outlying from above, and all of them to be masked."""
+def _has_cases(search: Search) -> bool:
+    """Return whether there are cases for this task: counts, outliers from above, and all of them to be masked."""
     task = search.task
     upper = bool((task.restrictions.threshold < task.restrictions.original).all())
-    movers = search.network.nearest.movers.size == task.vitals.size
-    small = task.districts <= LARGEST and task.signal.counts[task.outlying].max() <= HIGHEST
-    return upper and movers and small and task.signal.kind == "quantity" and task.unmasked_allowed == 0
+    is_complete = search.network.nearest.targets.size == task.targets.size
+    is_small = task.region_count <= MAX_REGIONS and task.signal.counts[task.outlying].max() <= MAX_TARGETS
+    return upper and is_complete and is_small and task.signal.kind == "quantity" and task.unmasked_allowed == 0
 
 
-def plain_bound(search: Search) -> float:
-    """The cost of bringing the outlying districts to what the compatibility threshold asks of each, and no more."""
+def compatibility_bound(search: Search) -> Bound:
+    """Return the lowest distortion that brings each outlier region to the compatibility, whatever the tau test says."""
     low, high = compatible_bounds(search.task)
     flow = search.network.solve(low, high)
-    return search.ceiling if flow is None else min(flow.metric, search.ceiling)
+    return Bound(search.ceiling if flow is None else min(flow.distortion, search.ceiling), COMPATIBILITY)
 
 
 def _cases(search: Search) -> Iterator[StageCase]:
-    """Every case whose counts could suffice and which the cuts do not rule out, the greatest height first.
+    """Yield every case that has enough target records and that the cuts do not rule out, the greatest height first.
 
-    One of the outlying districts is the highest of them; what it leaves of the compatibility bounds the others.
+    One of the outlier regions is the highest of them; what it leaves of the compatibility bounds the others.
     """
     task = search.task
-    m, total = task.districts, int(task.signal.counts.sum())
+    m, total = task.region_count, int(task.signal.counts.sum())
     taus = critical_taus(m, task.limits.alpha)
     _, widest = compatible_bounds(task)
     for x in range(int(widest[task.outlying].max()), -1, -1):
@@ -122,36 +134,36 @@ def _cases(search: Search) -> Iterator[StageCase]:
             low[highest] = high[highest] = x
             if (low > high).any():
                 continue
-            relaxed = search.cuts.least(low, high, total)
+            relaxed = search.cuts.lower_bound(low, high, total)
             if relaxed >= search.ceiling - 1e-9:
                 continue
             if x * m <= 4 * total:
-                # So low a height may pass in other ways too: the test may throw out low values where the median
-                # is at least x/2, and half of the districts with it. One class without levels stands for them all.
+                # So low a height may pass in other ways too: the test may remove low values where the median is at
+                # least x/2, and half of the regions with it. One class without levels stands for them all.
                 yield StageCase(low, np.minimum(high, total), *_one_class(m, total), relaxed)
                 continue
-            for thrown in range(min(m - 3, total // x) + 1):
-                slope = taus[m - thrown] / 1.349
-                for classes in _levels_at(m - thrown, thrown, x, slope, total):
+            for removed in range(min(m - 3, total // x) + 1):
+                slope = taus[m - removed] / 1.349
+                for classes in _levels_at(m - removed, removed, x, slope, total):
                     yield StageCase(low, np.minimum(high, total), *classes, relaxed)
 
 
-def _one_class(districts: int, total: int) -> tuple[Ints, Ints, Ints]:
-    return np.zeros(1, dtype=np.int64), np.full(1, total, dtype=np.int64), np.full(1, districts, dtype=np.int64)
+def _one_class(region_count: int, total: int) -> tuple[Ints, Ints, Ints]:
+    return np.zeros(1, dtype=np.int64), np.full(1, total, dtype=np.int64), np.full(1, region_count, dtype=np.int64)
 
 
-def _levels_at(size: int, thrown: int, x: int, slope: float, total: int) -> Iterator[tuple[Ints, Ints, Ints]]:
-    """The classes (low, high, number) of a height and a number of values left in the last stage.
+def _levels_at(size: int, removed: int, x: int, slope: float, total: int) -> Iterator[tuple[Ints, Ints, Ints]]:
+    """Yield the classes (low, high, number) for a height and a number of values in the last stage.
 
-    Classes by rank: up to the lower quartile a, up to the lower median c, that median itself, from the upper
-    median e on, from the upper quartile b on, thrown out (these are at least as high as any that is left).
+    Classes by rank: up to the lower quartile a, up to the lower median c, that median itself, from the upper median e
+    on, from the upper quartile b on, removed (these are at least as high as any value that is left).
     """
-    # Where a quartile lies between two values, the one that makes passing easier stands for both.
+    # If a quartile lies between two values, the one that makes passing easier stands for both.
     below = max(1, int(np.floor(0.25 * size + 0.5)))
     above = size - min(size, int(np.ceil(0.75 * size + 0.5))) + 1
     middle = size - size // 2
     even = 1 - size % 2
-    number = np.array([below, size - middle - below - even, even, middle - above, above, thrown])
+    number = np.array([below, size - middle - below - even, even, middle - above, above, removed])
     for a in range(x + 1):
         for c in range(a, x + 1):
             for e in range(c, x + 1 if even else c + 1):
@@ -164,7 +176,7 @@ def _levels_at(size: int, thrown: int, x: int, slope: float, total: int) -> Iter
 
 @dataclass(frozen=True)
 class Places:
-    """What it costs at least to have a mover in a district; `constant` is what the prices of partners bring."""
+    """Lower bounds of the cost of each target record in each region; `constant`: what the prices of partners add."""
 
     cost: Floats
     constant: float
@@ -172,14 +184,14 @@ class Places:
 
     @staticmethod
     def of(network: Network, flow: Flow) -> Places:
-        """Priced by a flow's potentials: a mover at minus its own, a partner at what its district's exceeds it by."""
+        """Return the bounds from the potentials of a flow, which price target records and partners."""
         flow = network.present(flow)
-        table, m, n = network.nearest, network.task.districts, network.home.size
+        table, m, n = network.nearest, network.task.region_count, network.home.size
         price = np.zeros(table.partners.size)
         held = np.flatnonzero(flow.partner >= 0)
         gap = flow.slopes(m)[flow.stand[held]] - flow.potential[held] - flow.paid[held]
         price[flow.partner[held]] = np.maximum(gap, 0.0)
-        # Partners beyond a list cost at least as much as its last one.
+        # Partners outside a list cost at least as much as its last one.
         listed = np.where(table.who >= 0, table.cost + price[table.who], np.inf).min(axis=2)
         cost = np.minimum(listed, table.cost[:, :, -1])
         cost[np.arange(n), network.home] = 0.0
@@ -189,20 +201,20 @@ class Places:
 def _case_bound(
     search: Search, case: StageCase, places: Places, prices: Floats, steps: int
 ) -> tuple[float, Floats, Ints, int]:
-    """The best bound of a case found by Polyak's subgradient steps, its prices of movers, the classes, the steps used.
+    """Return the best bound of a case by Polyak's subgradient steps, its prices and classes, and the steps used.
 
-    At prices u the cost of counts q is at least sum(u) + sum over districts of the q least (cost - u) there.
+    At prices u the cost of counts q is at least sum(u) + sum over regions of the q lowest (cost - u) there.
     """
     task = search.task
-    m, n = task.districts, prices.size
-    low = np.maximum(case.low[None, :], case.least[:, None])
-    high = np.minimum(case.high[None, :], case.most[:, None])
+    m, n = task.region_count, prices.size
+    low = np.maximum(case.low[None, :], case.lowest[:, None])
+    high = np.minimum(case.high[None, :], case.highest[:, None])
     closed = low > high
     if case.number.size > 1:
         closed[task.outlying, -1] = True
     classes = np.repeat(np.arange(case.number.size), case.number)
     best, best_prices, best_classes = -np.inf, prices, classes
-    goal = search.ceiling - (1.0 if task.influential.whole else 0.0) + 1e-6
+    goal = search.ceiling - (1.0 if task.matching.is_whole else 0.0) + 1e-6
     stride, stale, step = 1.0, 0, 0
     for step in range(1, steps + 1):
         left = places.cost - prices[:, None]
@@ -228,7 +240,7 @@ def _case_bound(
             break
         prices = prices + stride * (search.ceiling + 0.01 * abs(search.ceiling) - bound) / float(slope @ slope) * slope
     return (
-        float(np.ceil(best - 1e-6)) if task.influential.whole else best,
+        float(np.ceil(best - 1e-6)) if task.matching.is_whole else best,
         best_prices,
         best_classes,
         step,

@@ -1,9 +1,9 @@
-"""The memetic algorithm of Chertov and Tavrov 2017: swaps evolve, the feasible ones of several runs are kept.
+"""The memetic algorithm of Chertov and Tavrov 2017: sets of swaps evolve, and the feasible ones of all runs are kept.
 
-As published: random swaps, local search to the most similar record, tournaments, one-point recombination, swap
-and resetting mutation that rises tenfold when the population gets uniform, the fittest of parents and offspring
-survive. Two options go beyond the paper: the tau test as a factor of the fitness, which the published one lacks,
-and flow solutions among the first individuals.
+As published: random swaps, local search to the most similar record, tournaments, one-point recombination, and swap and
+resetting mutation, which rises tenfold when the population becomes uniform. The fittest of parents and offspring
+survive. Two options go beyond the publication: the tau test as a factor of the fitness, and solutions of flow among the
+first individuals.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from shoal.protections.regions.kernels import swap_memetic
 from shoal.protections.regions.outliers import critical_taus
 from shoal.protections.regions.task import Answer, Solution, Task
 
-ALL_PAIRS = 40_000_000  # metrics kept at most; beyond, only the nearest partners are looked up
-NEAREST = 16
-REFINED = 200  # solutions that flow seeding brings to the optimum of their signals
+MAX_PAIRS = 40_000_000  # with more pairs of records, only the nearest partners are kept
+NEAREST_PARTNERS = 16
+MAX_REFINED = 200  # solutions that get the swaps with the lowest distortion, with flow seeds
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The paper's parameters. `centre` is that of the penalty on rows; by default 0.915 of the movable records."""
+    """The published parameters. centre: of the penalty on the number of swaps; see `penalty_centre`."""
 
     runs: int = 10
     generations: int = 1000
@@ -50,10 +50,10 @@ class Settings:
     def __post_init__(self) -> None:
         for name in ("runs", "generations", "population", "pairs", "tournament"):
             if getattr(self, name) < 1:
-                raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
+                raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}.")
         for name in ("recombination", "mutation", "p_mem"):
             if not 0.0 <= getattr(self, name) <= 1.0:
-                raise UsageError(f"{name} must be between 0 and 1, not {getattr(self, name)}")
+                raise UsageError(f"{name} must be between 0 and 1, not {getattr(self, name)}.")
 
 
 def mask_by_evolution(
@@ -65,10 +65,10 @@ def mask_by_evolution(
     network: Network | None = None,
     control: Control | None = None,
 ) -> Answer:
-    """All feasible solutions of the runs' last populations, the least distortion first.
+    """Return all feasible solutions of the last populations of the runs, the lowest distortion first.
 
-    seeds: solutions that every run starts with (flow seeding); in the end the feasible solutions then get the
-    swaps of least distortion for their signals.
+    seeds: solutions of flow that every run starts with. The feasible solutions then get the swaps with the lowest
+    distortion for their signals at the end.
     """
     control = control or current()
     settings = settings or Settings()
@@ -81,7 +81,7 @@ def mask_by_evolution(
     ended = [runs.ended[place] for place in sorted(runs.ended)]
     for run_solutions, _ in ended:
         for solution in run_solutions:
-            solutions.setdefault((solution.counts.tobytes(), round(solution.metric, 9)), solution)
+            solutions.setdefault((solution.counts.tobytes(), round(solution.distortion, 9)), solution)
     if not solutions:
         control.check()
     ranked = sorted(solutions.values(), key=_rank)
@@ -98,7 +98,7 @@ def mask_by_evolution(
 
 
 class _Runs:
-    """The runs that have ended, in any order; progress shows them in theirs."""
+    """The runs that have ended, in any order; the progress shows them in the order of their numbers."""
 
     def __init__(self, tables: _SharedTables, control: Control) -> None:
         self.ended: dict[int, tuple[list[Solution], Floats]] = {}
@@ -107,7 +107,7 @@ class _Runs:
         self._show(None)
 
     def run(self, place: int, number: int) -> None:
-        """Do one run, unless the work is stopped; the one that is under way then ends with its last generation."""
+        """Do one run, unless the work is stopped; a run under way then ends with its current generation."""
         if self._control.stopped:
             return
         result = self._tables.run(number, self._control.flag)
@@ -116,17 +116,17 @@ class _Runs:
             while self._shown in self.ended and not self._control.stopped:
                 self._shown += 1
                 first = (self.ended[place][0] for place in range(self._shown))
-                self._show(min((s.metric for run in first for s in run if s.feasible), default=None))
+                self._show(min((s.distortion for run in first for s in run if s.feasible), default=None))
 
     def _show(self, best: float | None) -> None:
         self._control.show(self._shown, self._tables.settings.runs, best, "runs")
 
 
 def _refined(task: Task, settings: Settings, network: Network, solutions: Sequence[Solution]) -> list[Solution]:
-    """The same signals, each once, reached by the swaps of least distortion."""
+    """Return one solution per signal, each with the swaps of the lowest distortion."""
     refined: dict[bytes, Solution] = {}
-    for solution in solutions[:REFINED]:
-        flow = network.target(solution.counts)
+    for solution in solutions[:MAX_REFINED]:
+        flow = network.reach(solution.counts)
         if flow is not None and solution.counts.tobytes() not in refined:
             better = network.solution(flow)
             facts = {"fitness": fitness(task, settings, better)}
@@ -135,62 +135,65 @@ def _refined(task: Task, settings: Settings, network: Network, solutions: Sequen
 
 
 def _rank(solution: Solution) -> tuple[float, list[int]]:
-    return solution.metric, solution.counts.tolist()
+    return solution.distortion, solution.counts.tolist()
 
 
 def fitness(task: Task, settings: Settings, solution: Solution) -> float:
-    """The published fitness of a solution: distortion, compatibility and penalty, each between 0 and 1."""
-    left = max(0.0, 1.0 - solution.metric / task.worst)
+    """Return the published fitness: the product of distortion, compatibility and penalty, each between 0 and 1."""
+    kept = max(0.0, 1.0 - solution.distortion / task.worst)
     rows = len(solution.swaps)
-    return left * solution.verdict.compatibility * penalty(rows, penalty_centre(task, settings))
+    return kept * solution.verdict.compatibility * penalty(rows, penalty_centre(task, settings))
 
 
 def penalty(rows: float, centre: float) -> float:
-    """The factor against ever more rows: 1 / (1 + exp((rows - centre) / 2))."""
+    """Return the penalty on the number of swaps: 1 / (1 + exp((rows - centre) / 2))."""
     return float(1.0 / (1.0 + np.exp(min((rows - centre) / 2.0, 700.0))))
 
 
 def penalty_centre(task: Task, settings: Settings) -> float:
-    """Where the penalty is one half: given, or 0.915 times the movable vital records (130 of the paper's 142)."""
+    """Return the number of swaps at which the penalty is one half; by default 0.915 of the records to move.
+
+    In the publication it is 130 of 142 records.
+    """
     return settings.centre if settings.centre is not None else max(1.0, float(np.round(0.915 * task.movable)))
 
 
 class _SharedTables:
-    """What all runs share: the tables of the task."""
+    """The tables of the task, which all runs share."""
 
     def __init__(self, task: Task, settings: Settings, network: Network, seeds: Sequence[Solution]) -> None:
         self.task, self.settings = task, settings
-        vitals, partners, m = task.vitals, task.partners, task.districts
-        self.where_v = task.district[vitals].astype(np.int32)
+        targets, partners, m = task.targets, task.partners, task.region_count
+        self.where_v = task.region[targets].astype(np.int32)
         self.where_u = network.where
         self.bounds_v = np.searchsorted(self.where_v, np.arange(m + 1)).astype(np.int64)
         self.bounds_u = network.bounds
-        table = network.all_nearest(NEAREST)
+        table = network.all_nearest(NEAREST_PARTNERS)
         self.who, self.near = table.who, table.cost
-        values = task.influential
-        columns = np.concatenate([vitals, partners])
+        values = task.matching
+        columns = np.concatenate([targets, partners])
         self.ordinal, self.nominal = values.ordinal.take(columns, axis=1), values.nominal.take(columns, axis=1)
         self.dense = np.empty((0, 0))
-        if vitals.size * partners.size <= ALL_PAIRS:
-            self.dense = np.empty((partners.size, vitals.size))
+        if targets.size * partners.size <= MAX_PAIRS:
+            self.dense = np.empty((partners.size, targets.size))
             kernels.all_metrics(
-                self.ordinal, self.nominal, vitals.size, values.weights, values.same, values.other, self.dense
+                self.ordinal, self.nominal, targets.size, values.weights, values.same, values.other, self.dense
             )
         self.prices = np.zeros((4, max(1, values.weights.size, values.same.size)))
-        self.prices[0, 0] = vitals.size
+        self.prices[0, 0] = targets.size
         for row, array in ((1, values.weights), (2, values.same), (3, values.other)):
             self.prices[row, : array.size] = array
-        self.shape = np.stack([task.signal.offset, task.signal.scale, np.bincount(task.district, minlength=m)])
+        self.shape = np.stack([task.signal.offset, task.signal.scale, np.bincount(task.region, minlength=m)])
         self.restriction = self._restriction_table()
-        place = np.full(task.district.size, -1, dtype=np.int64)
-        place[vitals], place[partners] = np.arange(vitals.size), np.arange(partners.size)
+        place = np.full(task.region.size, -1, dtype=np.int64)
+        place[targets], place[partners] = np.arange(targets.size), np.arange(partners.size)
         self.seeds = [place[s.swaps] for s in list(seeds)[: settings.population]]
 
     def run(self, seed: int, flag: Bytes) -> tuple[list[Solution], Floats]:
-        """One run's last population, and its best, mean and deviation by generation."""
+        """Return the last population of a run, and best, mean and standard deviation of its fitness per generation."""
         task, settings = self.task, self.settings
         size = settings.population + 2 * settings.pairs
-        rows_v = np.zeros((size, task.vitals.size), dtype=np.int32)
+        rows_v = np.zeros((size, task.targets.size), dtype=np.int32)
         rows_u = np.zeros_like(rows_v)
         rows_c = np.zeros(rows_v.shape)
         lengths, total, fitness = np.zeros(size, dtype=np.int64), np.zeros(size), np.full(size, -1.0)
@@ -204,17 +207,19 @@ class _SharedTables:
             self.where_v, self.where_u, self.bounds_v, self.bounds_u, self.who, self.near,
             self.dense, self.ordinal, self.nominal, self.prices,
             task.signal.counts, self.shape, task.outlying, self.restriction,
-            critical_taus(task.districts, task.limits.alpha), rows_v, rows_u, rows_c, lengths, total, fitness,
+            critical_taus(task.region_count, task.limits.alpha), rows_v, rows_u, rows_c, lengths, total, fitness,
             trace, flag,
         )  # fmt: skip
         solutions = []
-        for i in np.flatnonzero(fitness[: settings.population] >= 0.0):  # all of them, unless it was stopped early
+        for i in np.flatnonzero(
+            fitness[: settings.population] >= 0.0
+        ):  # all individuals, unless the run was stopped early
             n = lengths[i]
-            swaps = np.stack([task.vitals[rows_v[i, :n]], task.partners[rows_u[i, :n]]], axis=1)
+            swaps = np.stack([task.targets[rows_v[i, :n]], task.partners[rows_u[i, :n]]], axis=1)
             counts = task.check(swaps)
-            metric = float(rows_c[i, :n].sum())
+            distortion = float(rows_c[i, :n].sum())
             facts = {"fitness": float(fitness[i])}
-            solutions.append(Solution(swaps, counts, metric, task.judge(counts, metric), facts))
+            solutions.append(Solution(swaps, counts, distortion, task.judge(counts, distortion), facts))
         return solutions, trace
 
     def _numbers(self) -> Floats:

@@ -1,17 +1,22 @@
-"""What `shoal mask` prints of a release, and what `shoal check` takes from its recipe."""
+"""What `shoal mask` prints about a release, and what `shoal check` takes from its recipe."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from shoal.protections.regions.task import COMPATIBILITY, TAU_TEST
 from shoal.report.page import Grid, Text
 
 MOST_SOLUTIONS = 24
+BOUND_TITLES = {
+    COMPATIBILITY: "lower bound (compatibility alone)",
+    TAU_TEST: "lower bound (compatibility and tau test)",
+}
 
 
 def show(release: Any) -> list[Grid | Text]:
-    """What is hidden, what it cost, where the signal changed, and the feasible solutions."""
+    """Return the protection, the distortion, the changes of the signal, and the feasible solutions."""
     facts = release.facts
     changed = [
         [label, before, after]
@@ -39,7 +44,7 @@ def _rows(facts: Mapping[str, Any]) -> list[list[Any]]:
         *([["regions an intruder must consider", facts["candidate_regions"]]] if facts["candidate_regions"] else []),
         ["swaps", facts["swaps"]],
         ["distortion (metric)", facts["metric"]],
-        ["lower bound of the distortion", facts["lower_bound"]],
+        [BOUND_TITLES[facts["lower_bound_kind"]], facts["lower_bound"]],
         ["lowest distortion for this signal", facts["flow_optimum"]],
         ["values of matching columns distorted", f"{100 * facts['distortion']:.4f} %"],
         ["compatibility", facts["compatibility"]],
@@ -67,7 +72,7 @@ def _attack_rows(attack: dict[str, Any] | None) -> list[list[Any]]:
 def _solutions(facts: Mapping[str, Any]) -> Grid:
     hiding, solutions = facts["settings"] == "hiding", facts["feasible_solutions"]
     return Grid(
-        ["no.", "fitness", "metric", "compatibility", "swaps", "regions to consider" if hiding else "outliers"],
+        ["no.", "fitness", "distortion", "compatibility", "swaps", "regions to consider" if hiding else "outliers"],
         [
             [s["number"], s["fitness"], s["metric"], s["compatibility"], s["swaps"],
              s["candidate_regions"] if hiding else " ".join(map(str, s["outliers"]))]
@@ -78,7 +83,7 @@ def _solutions(facts: Mapping[str, Any]) -> Grid:
 
 
 def check_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What the arguments of a step promise, as arguments of `shoal.check`."""
+    """Return the guarantees of the arguments of a step, as arguments of `shoal.check`."""
     return {
         "swapped": (arguments["parameter"], *arguments.get("along", ())),
         "vital": tuple(arguments["vital"]),

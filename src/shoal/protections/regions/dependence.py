@@ -1,8 +1,9 @@
-"""Columns that are tied to the regions: beside them every swap is seen.
+"""Columns that are tied to the regions: next to them every swap is visible.
 
-A column follows the regions if each region has one value of it (the country of a district), and fixes them if each of
-its values lies in one region (a town, a household's number). A swapped record then contradicts its other column.
-The measure is Goodman and Kruskal's lambda (1954): the share of wrong guesses that knowing the one column saves.
+A column follows the regions if each region has one value of it, such as its country. A column fixes the regions if each
+of its values lies in one region, such as a town or the number of a household. A swapped record then contradicts the
+other column. The measure is Goodman and Kruskal's lambda (1954): the share of wrong guesses that knowing one column
+avoids.
 """
 
 from __future__ import annotations
@@ -11,26 +12,27 @@ import numpy as np
 
 from shoal.arrays import Ints
 
-TIED = 0.9  # lambda from which on a column counts as tied
-ENOUGH = 10  # records whose value occurs more than once, to tell whether the values lie in one region each
+TIED_LAMBDA = 0.9  # smallest lambda of a tied column
+MIN_REPEATED = 10  # smallest number of records with a repeated value in a column that can fix the regions
 
 
 def tie(region: Ints, column: Ints) -> str | None:
-    """How a column is tied to the regions: "follows", "fixes" or None; both hold codes from 0."""
+    """Return how a column is tied to the regions: "follows", "fixes" or None; both have codes from 0."""
     if int(column.max(initial=0)) == 0:
         return None
-    if lambda_of(region, column) >= TIED:
+    if lambda_of(region, column) >= TIED_LAMBDA:
         return "follows"
-    often = np.bincount(column)[column] > 1
-    if int(often.sum()) >= ENOUGH and lambda_of(column[often], region[often]) >= TIED:
+    is_repeated = np.bincount(column)[column] > 1
+    if int(is_repeated.sum()) >= MIN_REPEATED and lambda_of(column[is_repeated], region[is_repeated]) >= TIED_LAMBDA:
         return "fixes"
     return None
 
 
 def lambda_of(known: Ints, guessed: Ints) -> float:
-    """Goodman and Kruskal's lambda: how much better `guessed` is guessed where `known` is known; 0 to 1.
+    """Return Goodman and Kruskal's lambda, 0 to 1: how much knowing `known` helps to guess `guessed`.
 
-    Of a value of `known` with few records most would agree with some guess by chance: one guess per value is paid for.
+    If a value of `known` has few records, most of them agree with some guess by chance. So one record per value of
+    `known` does not count.
     """
     width = int(guessed.max(initial=0)) + 1
     pairs, counts = np.unique(known.astype(np.int64) * width + guessed, return_counts=True)

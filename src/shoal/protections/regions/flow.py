@@ -1,7 +1,8 @@
-"""The swaps of least distortion for given numbers of vital records in the districts: a minimum-cost flow.
+"""The swaps with the lowest distortion for given numbers of target records per region: a minimum-cost flow.
 
-The network holds each mover's nearest partners only. Potentials tell whether a partner that was left out could
-help; if so the lists grow and the flow is solved again, so the answer is the optimum over all pairs of records.
+The network holds only the nearest partners of each target record. Potentials show whether a partner outside these lists
+could lower the distortion. If so, the lists grow and the flow is solved again. So the result is the optimum over all
+pairs of records.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from shoal.protections.regions.kernels import swap_flow
 from shoal.protections.regions.similarity import NearestPartners, nearest_partners
 from shoal.protections.regions.task import Solution, Task
 
-# Entries of the first table: beyond this only the vital records of outlying districts are movers at first.
-TABLE = 6_000_000
+# Entries of the first table. If they do not suffice, it has only the target records of outlier regions at first.
+TABLE_ENTRIES = 6_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class Flow:
-    """An optimal flow: where each mover stands, with whom it swapped, and the potentials that prove it.
+    """An optimal flow: the region and the partner of each target record, and the potentials that prove the optimum.
 
-    The network may have grown since: `movers` and `size` tell of the one it was solved on.
+    The network may have grown since: `targets` and `size` are those of the network on which the flow was solved.
     """
 
     low: Ints
@@ -38,36 +39,39 @@ class Flow:
     paid: Floats
     owner: NDArray[np.int32]
     potential: Floats
-    movers: Ints
+    targets: Ints
     size: int
 
     @property
-    def metric(self) -> float:
+    def distortion(self) -> float:
         return float(self.paid.sum())
 
-    def slopes(self, districts: int) -> Floats:
-        """A subgradient: cost(other) >= metric + slopes @ (other - counts), for any counts."""
-        return self.potential[-districts - 1 : -1]
+    def slopes(self, region_count: int) -> Floats:
+        """Return a subgradient: cost(other) >= distortion + slopes @ (other - counts), for any counts."""
+        return self.potential[-region_count - 1 : -1]
 
 
 class Network:
-    """Movers, districts and the nearest partners between them, grown when a flow asks for it."""
+    """Target records, regions and the nearest partners between them; it grows when a flow needs more of them."""
 
-    def __init__(self, task: Task, table: int = TABLE) -> None:
+    def __init__(self, task: Task, table: int = TABLE_ENTRIES) -> None:
         self.task = task
         self.bounds = np.concatenate([[0], np.cumsum(task.room - task.signal.counts)]).astype(np.int64)
-        self.where = task.district[task.partners].astype(np.int32)
+        self.where = task.region[task.partners].astype(np.int32)
         self.solves = 0
-        every = task.vitals
-        depth = table // max(1, every.size * task.districts)
-        movers = every
+        every = task.targets
+        depth = table // max(1, every.size * task.region_count)
+        targets = every
         if depth < 4:
-            movers = every[np.isin(task.district[every], task.outlying)]
-            depth = table // max(1, movers.size * task.districts)
-        self._grow(movers, int(min(max(depth, 4), 16)))
+            targets = every[np.isin(task.region[every], task.outlying)]
+            depth = table // max(1, targets.size * task.region_count)
+        self._grow(targets, int(min(max(depth, 4), 16)))
 
     def solve(self, low: Ints, high: Ints, start: Flow | None = None) -> Flow | None:
-        """The optimal flow with counts within low..high, from `start` if its bounds were wider; None: impossible."""
+        """Return the optimal flow with counts within low..high, or None if there is none.
+
+        It starts from `start` if the bounds of that flow were wider.
+        """
         high = np.minimum(high, self.task.room)
         low = np.maximum(low, 0)
         total = int(self.task.signal.counts.sum())
@@ -79,18 +83,18 @@ class Network:
             if flow is None:
                 if self._complete():
                     return None
-                self._grow(self.task.vitals, 2 * self.nearest.depth)
+                self._grow(self.task.targets, 2 * self.nearest.depth)
             elif not self._extend(flow):
                 return flow
 
-    def target(self, counts: Ints, start: Flow | None = None) -> Flow | None:
-        """The optimal flow that reaches exactly these counts."""
+    def reach(self, counts: Ints, start: Flow | None = None) -> Flow | None:
+        """Return the optimal flow with exactly these counts, or None if there is none."""
         return self.solve(counts, counts, start)
 
     def shift_costs(self, flow: Flow) -> Floats:
-        """[i, j]: what one vital record less in district i and one more in j costs exactly (inf: not in the lists)."""
+        """Return at [i, j] what one target record less in region i and one more in j costs (inf: not in the lists)."""
         flow = self.present(flow)
-        m = self.task.districts
+        m = self.task.region_count
         out = np.empty((m, m))
         table = self.nearest
         bounds = np.stack([flow.counts, flow.counts, flow.counts])
@@ -111,41 +115,41 @@ class Network:
         return out
 
     def swaps(self, flow: Flow) -> Ints:
-        """Pairs of record numbers: a vital record and its partner."""
+        """Return pairs of record numbers: a target record and its partner."""
         moved = np.flatnonzero(flow.partner >= 0)
-        return np.stack([flow.movers[moved], self.nearest.partners[flow.partner[moved]]], axis=1)
+        return np.stack([flow.targets[moved], self.nearest.partners[flow.partner[moved]]], axis=1)
 
     def solution(self, flow: Flow) -> Solution:
-        """The flow as checked swaps with their verdict."""
+        """Return the flow as checked swaps with their verdict."""
         swaps = self.swaps(flow)
         counts = self.task.check(swaps)
         if (counts != flow.counts).any():
-            raise PromiseError("the swaps do not give the counts of their flow")
-        metric = float(self.task.influential.between(swaps[:, 0], swaps[:, 1]).sum())
-        return Solution(swaps, counts, metric, self.task.judge(counts, metric))
+            raise PromiseError("The swaps do not give the counts of their flow.")
+        distortion = float(self.task.matching.between(swaps[:, 0], swaps[:, 1]).sum())
+        return Solution(swaps, counts, distortion, self.task.judge(counts, distortion))
 
     def for_task(self, task: Task) -> Network:
-        """The same network for the same file under other limits."""
+        """Return the same network for the same file with other limits."""
         other = copy(self)
         other.task = task
         return other
 
     def all_nearest(self, depth: int) -> NearestPartners:
-        """A table of nearest partners for every vital record: this network's own if it has them all."""
-        if self.nearest.movers.size == self.task.vitals.size and (self.nearest.movers == self.task.vitals).all():
+        """Return a table of nearest partners for every target record; that of this network, if it has them all."""
+        if self.nearest.targets.size == self.task.targets.size and (self.nearest.targets == self.task.targets).all():
             return self.nearest
-        fits = max(1, min(depth, 4 * TABLE // max(1, self.task.vitals.size * self.task.districts)))
-        return nearest_partners(self.task.influential, self.task.vitals, self.task.partners, self.bounds, fits)
+        fits = max(1, min(depth, 4 * TABLE_ENTRIES // max(1, self.task.targets.size * self.task.region_count)))
+        return nearest_partners(self.task.matching, self.task.targets, self.task.partners, self.bounds, fits)
 
     def _run(self, low: Ints, high: Ints, start: Flow | None) -> Flow | None:
         self.solves += 1
         table = self.nearest
-        n, m = table.movers.size, self.task.districts
+        n, m = table.targets.size, self.task.region_count
         if start is None or not self._holds(start) or not _wider(start, low, high):
             flow = Flow(
                 low, high, self.task.signal.counts.copy(), self.home.copy(), np.full(n, -1, dtype=np.int64),
                 np.zeros(n), np.full(table.partners.size, -1, dtype=np.int32), np.zeros(n + m + 1),
-                table.movers, self.size,
+                table.targets, self.size,
             )  # fmt: skip
         else:
             flow = replace(
@@ -163,64 +167,64 @@ class Network:
         return None if done < 0 else replace(flow, counts=bounds[2].copy())
 
     def _extend(self, flow: Flow) -> bool:
-        """Grow the table if a partner outside it might lower the cost; False: the flow is proven optimal."""
-        table, m = self.nearest, self.task.districts
-        districts = flow.slopes(m)
-        slack = 1e-9 * max(1.0, self.task.influential.worst)
+        """Grow the table if a partner outside it could lower the cost; False: the flow is proved optimal."""
+        table, m = self.nearest, self.task.region_count
+        slopes = flow.slopes(m)
+        slack = 1e-9 * max(1.0, self.task.matching.worst)
         cut_off = (table.cost[:, :, -1] < np.inf) & (np.diff(self.bounds) > table.depth)[None, :]
         cut_off[np.arange(self.home.size), self.home] = False
-        gain = districts[None, :] - flow.potential[: self.home.size, None] - table.cost[:, :, -1]
+        gain = slopes[None, :] - flow.potential[: self.home.size, None] - table.cost[:, :, -1]
         if (cut_off & (gain > slack)).any():
-            self._grow(table.movers, 2 * table.depth)
+            self._grow(table.targets, 2 * table.depth)
             return True
-        return self._new_movers(districts, slack)
+        return self._add_targets(slopes, slack)
 
-    def _new_movers(self, districts: Floats, slack: float) -> bool:
-        """Vital records outside the table join it where a move would pay at the districts' potentials."""
+    def _add_targets(self, slopes: Floats, slack: float) -> bool:
+        """Add the target records that could lower the cost, by the potentials of the regions."""
         task = self.task
-        rest = np.setdiff1d(task.vitals, self.nearest.movers)
-        gaps = districts[None, :] - districts[:, None]
-        rest = rest[(gaps.max(axis=1) > slack)[task.district[rest]]]
+        rest = np.setdiff1d(task.targets, self.nearest.targets)
+        gaps = slopes[None, :] - slopes[:, None]
+        rest = rest[(gaps.max(axis=1) > slack)[task.region[rest]]]
         if rest.size == 0:
             return False
-        # In blocks, so that a file with very many vital records does not need one huge table to ask this.
+        # In blocks, so that a file with very many target records needs no huge table.
         joining = []
-        for block in np.array_split(rest, max(1, rest.size * task.districts // 2_000_000)):
-            near = nearest_partners(task.influential, block, task.partners, self.bounds, 1)
-            pays = near.cost[:, :, 0] < gaps[task.district[block]] - slack
+        for block in np.array_split(rest, max(1, rest.size * task.region_count // 2_000_000)):
+            near = nearest_partners(task.matching, block, task.partners, self.bounds, 1)
+            pays = near.cost[:, :, 0] < gaps[task.region[block]] - slack
             joining.append(block[pays.any(axis=1)])
         new = np.concatenate(joining)
         if new.size:
-            joined = np.isin(task.vitals, np.concatenate([self.nearest.movers, new]))
-            self._grow(task.vitals[joined], self.nearest.depth)
+            joined = np.isin(task.targets, np.concatenate([self.nearest.targets, new]))
+            self._grow(task.targets[joined], self.nearest.depth)
         return bool(new.size)
 
     def _holds(self, flow: Flow) -> bool:
-        """Was the flow solved on the network as it is now?"""
-        return flow.size == self.size and np.array_equal(flow.movers, self.nearest.movers)
+        """Return whether the flow was solved on the network as it is now."""
+        return flow.size == self.size and np.array_equal(flow.targets, self.nearest.targets)
 
     def present(self, flow: Flow) -> Flow:
-        """The flow, solved again if the network has grown since; its counts and its cost stay."""
+        """Return the flow, solved again if the network has grown since; its counts and its distortion stay."""
         while not self._holds(flow):
-            again = self.target(flow.counts)
+            again = self.reach(flow.counts)
             if again is None:
-                raise PromiseError("a flow that was solved once has no solution on a larger network")
+                raise PromiseError("A flow that was solved once has no solution on a larger network.")
             flow = again
         return flow
 
     def _complete(self) -> bool:
         longest = int(np.diff(self.bounds).max())
-        return self.nearest.movers.size == self.task.vitals.size and self.nearest.depth >= longest
+        return self.nearest.targets.size == self.task.targets.size and self.nearest.depth >= longest
 
-    def _grow(self, movers: Ints, depth: int) -> None:
+    def _grow(self, targets: Ints, depth: int) -> None:
         self.nearest: NearestPartners = nearest_partners(
-            self.task.influential, movers, self.task.partners, self.bounds, depth
+            self.task.matching, targets, self.task.partners, self.bounds, depth
         )
-        self.home = self.task.district[movers].astype(np.int64)
-        self.size = movers.size * self.nearest.depth
+        self.home = self.task.region[targets].astype(np.int64)
+        self.size = targets.size * self.nearest.depth
 
 
 def _wider(start: Flow, low: Ints, high: Ints) -> bool:
-    """May a flow go on from `start`? Its bounds must hold the new ones; an exact target needs none."""
+    """Return whether a flow may start from `start`: its bounds are wider, or the counts are exact."""
     inside = bool((start.low <= low).all() and (start.high >= high).all())
     return inside or bool((low == high).all())

@@ -1,18 +1,18 @@
-"""Hide where a group is concentrated: target signals drawn at random that show the group at no alpha and in no signal.
+"""Hide where the target group is concentrated: random signals that show it at no alpha and in no signal.
 
-Chertov and Tavrov 2017 ask that the original outliers are ordinary at one alpha, and take the least distortion. That
-leaves them the largest regions, makes new peaks, and can be predicted. Here the original outliers get heights like
-those of ordinary regions, drawn for each, and what they give away is spread evenly at random over the others:
+Chertov and Tavrov 2017 require that the original outliers are ordinary at one alpha, and take the lowest distortion.
+That may leave them the largest regions, makes new outliers, and can be predicted. Here the original outliers get
+heights like those of ordinary regions, drawn for each of them. Their other target records go to random regions:
 
     for every window of heights (the upper tenth of the ordinary ones, the upper quarter, the upper half, ..., all):
-        until the signal hides the group, at most so often:
+        until the signal hides the group, for a limited number of tries:
             draw the heights of the original outliers from the window
-            draw the regions that take their vital records, all alike
-            move vital records at random until no alpha and no signal shows an original outlier or a new one
-        the swaps of least distortion for these counts are a minimum-cost flow
-    of these solutions, keep those that no other beats in both distortion and window
+            draw the regions that receive their target records, all with the same probability
+            move target records at random until no alpha and no signal shows an original outlier or a new one
+        the swaps with the lowest distortion for these counts are a minimum-cost flow
+    keep the Pareto front of distortion and window
 
-A wider window is a better protection: an intruder who knows the method must consider all regions in it.
+A wider window protects better: an intruder who knows the method must consider all regions in it.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ from numpy.typing import NDArray
 
 from shoal.arrays import Bools, Floats, Ints
 from shoal.engine.control import Control, current
-from shoal.errors import Stopped, UsageError
-from shoal.protections.regions.bound import masked_bound, plain_bound
+from shoal.errors import Stopped, UsageError, counted
+from shoal.protections.regions.bound import Bound, compatibility_bound, masked_bound
 from shoal.protections.regions.flow import Network
 from shoal.protections.regions.kernels import swap_targets
 from shoal.protections.regions.outliers import critical_taus
 from shoal.protections.regions.protection import ALPHAS, Protection, measure_protection, outlier_signs
 from shoal.protections.regions.signal import Signal, goal_signal
-from shoal.protections.regions.targets import Search, compatible_bounds
-from shoal.protections.regions.task import Answer, Solution, Task
+from shoal.protections.regions.signal_search import Search, compatible_bounds
+from shoal.protections.regions.task import COMPATIBILITY, Answer, Solution, Task
 
 Rng = np.random.Generator
 
-WINDOWS = (0.9, 0.75, 0.5, 0.25, 0.0)  # the lowest share of the ordinary heights that an original outlier may get
-EVEN = (0.0, 0.5, 0.8, 1.0)  # how much of what is given away is dealt out evenly; the rest is drawn
-MOVES = 20_000  # random moves that may repair a drawn signal; fewer where there are many regions
+WINDOWS = (0.9, 0.75, 0.5, 0.25, 0.0)  # the lowest quantile of the ordinary heights that an original outlier may get
+EVEN_SHARES = (0.0, 0.5, 0.8, 1.0)  # share of the leaving target records that is distributed evenly; the rest is drawn
+MAX_MOVES = 20_000  # random moves that may repair a drawn signal; fewer if there are many regions
 DEFAULT_WINDOW = 0.5
-NEAR = 1.25  # the default solution costs at most so much more than that of the default window
+MAX_EXTRA_COST = 1.25  # largest distortion of the default solution, relative to that of the default window
 
 
 @dataclass(frozen=True, eq=False)
 class Concealment:
-    """The conditions on a modified signal: in which signals and at which alphas nothing may stand out.
+    """The conditions on a modified signal: the signals and alphas at which there must be no outlier.
 
-    side: of the tau test. decoys: regions, drawn at random, that are meant to stand out instead.
+    side: of the tau test. decoys: the number of regions, drawn at random, that are made outliers.
     """
 
     signals: tuple[Signal, ...]
@@ -61,7 +61,7 @@ class Concealment:
         return measure_protection(self.signals, counts, task.outlying, task.upper, self.alphas, self.side)
 
     def renumbered(self, number: Ints) -> Concealment:
-        """The same conditions with region d called number[d]."""
+        """Return the same conditions with region d called number[d]."""
         return replace(self, signals=tuple(signal.renumbered(number) for signal in self.signals))
 
 
@@ -71,21 +71,25 @@ def concealment(
     alphas: Sequence[float] = ALPHAS,
     decoys: int = 0,
 ) -> Concealment:
-    """The conditions for a task: its own signal, the number and the share of vital records, at these alphas."""
+    """Return the conditions of a task: number and share of the target records, and its difference, at these alphas."""
     values = tuple(sorted({float(a) for a in alphas}))
     if not values or not all(0.0 < a < 1.0 for a in values):
-        raise UsageError(f"alphas must be numbers between 0 and 1, as in 0.001,0.01,0.05; not {list(alphas)}")
-    if decoys < 0 or decoys >= task.districts - task.outlying.size:
-        most = task.districts - task.outlying.size - 1
-        raise UsageError(f"decoys must be between 0 and {most} (the regions that are not outliers, less one)")
+        raise UsageError(f"--alphas must be numbers between 0 and 1, such as 0.001,0.01,0.05, not {list(alphas)}.")
+    if decoys < 0 or decoys >= task.region_count - task.outlying.size:
+        most = task.region_count - task.outlying.size - 1
+        raise UsageError(
+            f"--decoys must be between 0 and {most} (the number of ordinary regions, less one), not {decoys}."
+        )
     kinds = ["quantity", "concentration", *([] if second is None else ["difference"])]
-    signals = [goal_signal(task.district, task.vital, kind, second if kind == "difference" else None) for kind in kinds]
+    signals = [
+        goal_signal(task.region, task.is_target, kind, second if kind == "difference" else None) for kind in kinds
+    ]
     return Concealment(tuple(signals), values, task.limits.side, decoys)
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
-    """A target signal that hides the group, its window and its decoys; `tries`: how many were drawn to get it."""
+class DrawnSignal:
+    """A signal that hides the group, its window and its decoys; `tries`: the number of signals drawn for it."""
 
     counts: Ints
     window: float
@@ -103,10 +107,10 @@ def hide_by_flow(
     network: Network | None = None,
     control: Control | None = None,
 ) -> Answer:
-    """The front of distortion against protection, the least distortion first; every solution hides the group.
+    """Return the Pareto front of distortion and protection, the lowest distortion first.
 
-    budget: target signals that may be drawn. steps: work on the lower bound, beyond what the compatibility threshold
-    alone costs; it holds for every solution that the published settings would call feasible.
+    Every solution hides the group. budget: the number of signals to draw. steps: the work on the tau-test bound;
+    without it the bound is the compatibility bound (see `bound.py`).
     """
     control = control or current()
     direct = DirectSwaps(task)
@@ -114,126 +118,144 @@ def hide_by_flow(
     tried = 0
     with suppress(Stopped):
         for number, window in enumerate(reversed(WINDOWS)):
-            control.show(number, len(WINDOWS), min((s.metric for s in solutions), default=None), "flows over targets")
+            control.show(
+                number, len(WINDOWS), min((s.distortion for s in solutions), default=None), "flows over signals"
+            )
             control.check()
-            drawn = draw_target(task, conditions, rng, window, max(1, budget // len(WINDOWS)))
+            drawn = draw_signal(task, conditions, rng, window, max(1, budget // len(WINDOWS)))
             tried += max(1, budget // len(WINDOWS)) if drawn is None else drawn.tries
-            solution = None if drawn is None else direct.least(drawn.counts)
+            solution = None if drawn is None else direct.solution_for(drawn.counts)
             if drawn is not None and solution is not None:
                 facts = {"window": window, "candidates": float(candidate_regions(task, conditions, drawn))}
                 solutions.append(replace(solution, facts=facts, decoys=drawn.decoys))
-        best = min((s.metric for s in solutions), default=None)
-        control.show(len(WINDOWS), len(WINDOWS), best, "flows over targets")
+        best = min((s.distortion for s in solutions), default=None)
+        control.show(len(WINDOWS), len(WINDOWS), best, "flows over signals")
     if not solutions:
         control.check()
     feasible = front([s for s in solutions if s.feasible])
-    bound = 0.0
+    bound = Bound(0.0, COMPATIBILITY)
     with suppress(Stopped):
         if feasible and not control.stopped:
             bound = _bound(network or Network(task), feasible[0], steps)
-    return Answer(feasible, candidates=tried, bound=bound, stopped=control.stopped, beyond=solutions)
+    return Answer(
+        feasible,
+        candidates=tried,
+        bound=bound.value,
+        bound_kind=bound.kind,
+        stopped=control.stopped,
+        drawn_solutions=solutions,
+    )
 
 
 class DirectSwaps:
-    """The swaps of least distortion in which vital records only leave regions that lose some, for regions that gain.
+    """The swaps with the lowest distortion in which target records only move from regions that lose some to others.
 
-    A minimum-cost flow over all records may pass vital records on over a third region where records there are more
-    alike. Then the regions with the most similar records, not the drawn ones, would take the most.
+    A minimum-cost flow over all records may move target records through a third region that has more similar records.
+    Then the regions with the most similar records, not the drawn ones, would receive the most.
     """
 
     def __init__(self, task: Task) -> None:
         self.task = task
         self.networks: dict[bytes, Network] = {}
 
-    def least(self, counts: Ints) -> Solution | None:
-        """The solution for these counts; None where a region has too few records to swap with."""
+    def solution_for(self, counts: Ints) -> Solution | None:
+        """Return the solution for these counts, or None if a region has too few records to swap with."""
         losing = counts < self.task.signal.counts
         key = losing.tobytes()
         if key not in self.networks:
-            leaves = losing[self.task.district]
+            leaves = losing[self.task.region]
             self.networks = {
-                key: Network(replace(self.task, vital=self.task.vital & leaves, partner=self.task.partner & ~leaves))
+                key: Network(
+                    replace(
+                        self.task, is_target=self.task.is_target & leaves, is_partner=self.task.is_partner & ~leaves
+                    )
+                )
             }
         network = self.networks[key]
-        flow = network.target(counts)
+        flow = network.reach(counts)
         return None if flow is None else network.solution(flow)
 
 
-def _bound(network: Network, best: Solution, steps: int) -> float:
-    """A lower bound: what the compatibility threshold alone costs, or the sharper one of the published settings."""
+def _bound(network: Network, best: Solution, steps: int) -> Bound:
+    """Return the compatibility bound, or with steps the tau-test bound."""
     search = Search(network, 0)
-    flow = network.target(best.counts)
+    flow = network.reach(best.counts)
     if flow is not None:
         search.keep(flow)
-    return min(masked_bound(search, steps) if steps else plain_bound(search), best.metric)
+    bound = masked_bound(search, steps) if steps else compatibility_bound(search)
+    return replace(bound, value=min(bound.value, best.distortion))
 
 
 def nearest_choices(task: Task, conditions: Concealment, answer: Answer, rng: Rng) -> str:
-    """Why no solution hides the group, and what could be had instead: a lower compatibility, fewer alphas, decoys."""
+    """Return why no solution hides the group, and which options help: less compatibility, fewer alphas, decoys."""
     alphas = ", ".join(f"{a:g}" for a in conditions.alphas)
-    if answer.beyond:
-        cheapest = min(s.metric for s in answer.beyond) / task.worst
+    if answer.drawn_solutions:
+        cheapest = min(s.distortion for s in answer.drawn_solutions) / task.worst
         return (
             f"The group can be hidden at alpha {alphas}, but the distortion is at least {cheapest:.2f} of the worst, "
             f"and the limit is {task.limits.distortion:g}. Raise it (--distortion {np.ceil(100 * cheapest) / 100:g}), "
-            "or name fewer matching columns (--influential)"
+            "or name fewer matching columns (--influential)."
         )
     choices = []
     for wanted in (0.9, 0.8, 0.5):
         limits = replace(task.limits, compatibility=wanted)
         if wanted < task.limits.compatibility and _possible(replace(task, limits=limits), conditions, rng):
-            choices.append(f"a compatibility of {wanted:g} (--compatibility {wanted:g})")
+            choices.append(f"--compatibility {wanted:g} (lower)")
             break
     for size in range(len(conditions.alphas) - 1, 0, -1):
         fewer = conditions.alphas[:size]
         if _possible(task, replace(conditions, alphas=fewer), rng):
             shown = ",".join(f"{a:g}" for a in fewer)
-            choices.append(f"nothing to be seen at alpha up to {fewer[-1]:g} only (--alphas {shown})")
+            choices.append(f"--alphas {shown} (the group is hidden up to alpha {fewer[-1]:g} only)")
             break
     for decoys in (1, 2, 3, 5):
         more = conditions.decoys + decoys
-        if more < task.districts - task.outlying.size and _possible(task, replace(conditions, decoys=more), rng):
-            choices.append(f"{more} new outlier{'s' if more > 1 else ''} that hide the others (--decoys {more})")
+        if more < task.region_count - task.outlying.size and _possible(task, replace(conditions, decoys=more), rng):
+            choices.append(f"--decoys {more} ({counted(more, 'new outlier')} next to the hidden ones)")
             break
-    offers = "; or ".join(choices) or "nothing by a lower compatibility, fewer alphas or 5 decoys; name fewer outliers"
+    help_text = (
+        f"These options help: {'; or '.join(choices)}."
+        if choices
+        else "A lower compatibility, fewer alphas or 5 decoys do not help. Name fewer regions with --outliers."
+    )
     return (
-        f"The group cannot be hidden: no signal out of {answer.candidates} drawn has a compatibility of "
+        f"The group cannot be hidden. Out of {counted(answer.candidates, 'signal')}, none has a compatibility of "
         f"{task.limits.compatibility:g}, no original outlier and no new one at alpha {alphas} in "
-        f"{' and '.join(s.kind for s in conditions.signals)}. What could be had: {offers}"
+        f"{' and '.join(s.kind for s in conditions.signals)}. {help_text}"
     )
 
 
 def _possible(task: Task, conditions: Concealment, rng: Rng) -> bool:
-    return any(draw_target(task, conditions, rng, window, 4) is not None for window in (0.5, 0.0))
+    return any(draw_signal(task, conditions, rng, window, 4) is not None for window in (0.5, 0.0))
 
 
 def front(solutions: Sequence[Solution]) -> list[Solution]:
-    """The solutions that no other beats in both distortion and window, the least distortion first."""
+    """Return the Pareto front of distortion and window, the lowest distortion first."""
     kept: list[Solution] = []
-    for solution in sorted(solutions, key=lambda s: (s.metric, s.facts["window"])):
+    for solution in sorted(solutions, key=lambda s: (s.distortion, s.facts["window"])):
         if not kept or solution.facts["window"] < kept[-1].facts["window"]:
             kept.append(solution)
     return kept
 
 
 def default_pick(solutions: Sequence[Solution]) -> int:
-    """Which of the front is taken (from 1): the widest window that costs little more than the upper half does."""
-    wide = [s.metric for s in solutions if s.facts["window"] <= DEFAULT_WINDOW]
+    """Return the number of the default solution: the widest window that costs little more than the upper half."""
+    wide = [s.distortion for s in solutions if s.facts["window"] <= DEFAULT_WINDOW]
     if not wide:
         return len(solutions)
-    return max(i + 1 for i, s in enumerate(solutions) if s.metric <= NEAR * wide[0] + 1e-9)
+    return max(i + 1 for i, s in enumerate(solutions) if s.distortion <= MAX_EXTRA_COST * wide[0] + 1e-9)
 
 
-def candidate_regions(task: Task, conditions: Concealment, drawn: Drawn) -> int:
-    """The regions that an intruder who knows the method must consider: those with a height in the window.
+def candidate_regions(task: Task, conditions: Concealment, drawn: DrawnSignal) -> int:
+    """Return the number of regions that an intruder who knows the method must consider: those in the window.
 
-    The window is what the original outliers were drawn from, up to the greatest height that the compatibility allows.
-    The signal with the fewest such regions counts.
+    The window is the range from which the original outliers were drawn, up to the greatest height that the
+    compatibility allows. The signal with the fewest such regions counts.
     """
     upper = task.outlying[task.upper]
     if upper.size == 0:
-        return task.districts
-    others = np.setdiff1d(np.arange(task.districts), [*task.outlying, *drawn.decoys])
+        return task.region_count
+    others = np.setdiff1d(np.arange(task.region_count), [*task.outlying, *drawn.decoys])
     highest = _bounds(task)[1]
     numbers = []
     for signal in conditions.signals:
@@ -247,14 +269,14 @@ def candidate_regions(task: Task, conditions: Concealment, drawn: Drawn) -> int:
 
 
 def limited_regions(task: Task, conditions: Concealment, solution: Solution) -> Ints:
-    """The regions that cannot take their share of the moved vital records: with it they would be new outliers.
+    """Return the regions that cannot receive an equal share of the moved target records without becoming outliers.
 
-    Their share is what every region that is neither an original outlier nor a decoy gets on average.
+    The equal share is the mean over the regions that are neither original outliers nor decoys.
     """
-    others = np.setdiff1d(np.arange(task.districts), [*task.outlying, *solution.decoys])
+    others = np.setdiff1d(np.arange(task.region_count), [*task.outlying, *solution.decoys])
     share = max(0.0, float((solution.counts - task.signal.counts)[others].mean()))
     tables = _tables(task, conditions, solution.decoys)
-    bad = np.zeros(task.districts)
+    bad = np.zeros(task.region_count)
     limited = []
     for d in others:
         counts = solution.counts.copy()
@@ -265,45 +287,45 @@ def limited_regions(task: Task, conditions: Concealment, solution: Solution) -> 
     return np.array(limited, dtype=np.int64)
 
 
-def draw_target(task: Task, conditions: Concealment, rng: Rng, window: float, tries: int) -> Drawn | None:
-    """A random signal that hides the group, its original outliers at heights in the window; None: not found."""
-    moves = max(5_000, min(MOVES, 1_000_000 // task.districts))
+def draw_signal(task: Task, conditions: Concealment, rng: Rng, window: float, tries: int) -> DrawnSignal | None:
+    """Return a random signal that hides the group, with the original outliers in the window; None after all tries."""
+    moves = max(5_000, min(MAX_MOVES, 1_000_000 // task.region_count))
     for number in range(tries):
         current().check()
         decoys = _decoys(task, conditions, rng)
-        low, high = _target_bounds(task, conditions, decoys)
-        counts = _first_draw(task, conditions, rng, window, decoys, (low, high), EVEN[number % len(EVEN)])
+        low, high = _count_bounds(task, conditions, decoys)
+        counts = _first_draw(task, conditions, rng, window, decoys, (low, high), EVEN_SHARES[number % len(EVEN_SHARES)])
         if counts is None:
             continue
-        left = swap_targets.settle(
+        remaining = swap_targets.settle(
             counts, task.signal.counts, low, high, *_tables(task, conditions, decoys), rng.random((moves, 4))
         )
-        if left == 0.0 and conditions.measure(task, counts).hidden_but_for(decoys):
-            return Drawn(counts, window, decoys, number + 1)
+        if remaining == 0.0 and conditions.measure(task, counts).hidden_but_for(decoys):
+            return DrawnSignal(counts, window, decoys, number + 1)
     return None
 
 
 def _decoys(task: Task, conditions: Concealment, rng: Rng) -> Ints:
-    others = np.setdiff1d(np.arange(task.districts), task.outlying)
+    others = np.setdiff1d(np.arange(task.region_count), task.outlying)
     return np.sort(rng.choice(others, conditions.decoys, replace=False))
 
 
 def _bounds(task: Task) -> tuple[Ints, Ints]:
-    """The counts that the regions may get: the compatibility is shared out evenly among the original outliers."""
+    """Return bounds on the counts; each original outlier gets the same share of the compatibility."""
     return compatible_bounds(task, task.limits.compatibility ** (1.0 / task.outlying.size))
 
 
-def _target_bounds(task: Task, conditions: Concealment, decoys: Ints) -> tuple[Ints, Ints]:
-    """The bounds, and for other regions that stand out from above as before: they may rise as all others do, no more.
+def _count_bounds(task: Task, conditions: Concealment, decoys: Ints) -> tuple[Ints, Ints]:
+    """Return bounds on the counts. Other regions that were outliers from above may rise only as all others do.
 
-    Such a region would hide in plain sight whatever it took: a peak that moves there is not hidden.
+    The tests do not see more target records in such a region, so a concentration that moves there would not be hidden.
     """
     low, high = _bounds(task)
     counts = task.signal.counts
-    others = np.setdiff1d(np.arange(task.districts), [*task.outlying, *decoys])
+    others = np.setdiff1d(np.arange(task.region_count), [*task.outlying, *decoys])
     upper = task.outlying[task.upper]
     share = max(0.0, float((counts[upper] - np.median(counts[others])).sum()) / others.size)
-    peaks = np.zeros(task.districts, dtype=bool)
+    peaks = np.zeros(task.region_count, dtype=bool)
     for signal in conditions.signals:
         for alpha in conditions.alphas:
             peaks |= outlier_signs(signal.values, alpha, conditions.side) > 0
@@ -315,8 +337,8 @@ def _target_bounds(task: Task, conditions: Concealment, decoys: Ints) -> tuple[I
 def _tables(
     task: Task, conditions: Concealment, decoys: Ints
 ) -> tuple[Floats, Floats, Floats, bool, NDArray[np.int8], Ints]:
-    """The conditions as the kernel takes them."""
-    signals, m = conditions.signals, task.districts
+    """Return the conditions in the form of the kernel."""
+    signals, m = conditions.signals, task.region_count
     allowed = np.zeros((len(conditions.alphas), len(signals), m), dtype=np.int8)
     for a, alpha in enumerate(conditions.alphas):
         for s, signal in enumerate(signals):
@@ -344,17 +366,17 @@ def _first_draw(
     bounds: tuple[Ints, Ints],
     even: float,
 ) -> Ints | None:
-    """Heights for the original outliers and the decoys, and what is over or lacking spread over the other regions."""
+    """Draw heights for the original outliers and the decoys, and distribute the difference over the other regions."""
     low, high = bounds
     counts = task.signal.counts.copy()
     if (low > high).any():
         return None
     out = task.outlying
-    others = np.setdiff1d(np.arange(task.districts), [*out, *decoys])
+    others = np.setdiff1d(np.arange(task.region_count), [*out, *decoys])
     peaks = task.signal.counts[rng.choice(out, decoys.size)] * rng.uniform(0.5, 1.0, decoys.size)
     counts[decoys] = np.clip(peaks.astype(np.int64), task.signal.counts[decoys], high[decoys])
     drawn, blend = rng.random(out.size), rng.random(out.size)
-    for _ in range(3):  # the ordinary heights rise by what the outliers give away, which depends on their heights
+    for _ in range(3):  # the ordinary heights rise by what the outliers lose, which depends on their heights
         share = (task.signal.counts.sum() - counts.sum()) / others.size
         place = _places(task, conditions, others, share, bounds, window, drawn)
         heights = _heights(task, conditions, others, share, place, blend)
@@ -371,9 +393,9 @@ def _places(
     window: float,
     drawn: Floats,
 ) -> Floats:
-    """For each original outlier its quantile among the ordinary heights: in the window, and within its bounds.
+    """Return the quantile of each original outlier among the ordinary heights: in the window and within its bounds.
 
-    Where the bounds cut the window off, it moves: heights that all end at a bound could be predicted.
+    If the bounds cut the window off, it moves: heights that all end at a bound could be predicted.
     """
     out, low, high = task.outlying, *bounds
     least, most = np.zeros(out.size), np.ones(out.size)
@@ -387,7 +409,7 @@ def _places(
 
 
 def _heights(task: Task, conditions: Concealment, others: Ints, share: float, place: Floats, blend: Floats) -> Ints:
-    """For each original outlier a count at a quantile of the ordinary heights, between what the signals ask for."""
+    """Return a count per original outlier at its quantile of the ordinary heights, between those of the signals."""
     counts = []
     for signal in conditions.signals:
         ordinary = signal.of(task.signal.counts)[others] + share / signal.scale[others]
@@ -398,14 +420,14 @@ def _heights(task: Task, conditions: Concealment, others: Ints, share: float, pl
 
 
 def _spread(counts: Ints, original: Ints, others: Ints, high: Ints, even: float, rng: Rng) -> Ints | None:
-    """Give the other regions what is over, or take from them what is lacking: each vital record to a random region."""
+    """Distribute the difference to the original total over the other regions, each target record to a random region."""
     over = int(original.sum() - counts.sum())
-    way = 1 if over > 0 else -1
+    sign = 1 if over > 0 else -1
     over = abs(over)
     dealt = int(even * over / others.size)
     for size in (dealt, None):
         while over > 0:
-            room = (high[others] - counts[others]) if way > 0 else counts[others]
+            room = (high[others] - counts[others]) if sign > 0 else counts[others]
             open_ = others[room > 0]
             if open_.size == 0:
                 return None
@@ -414,7 +436,7 @@ def _spread(counts: Ints, original: Ints, others: Ints, high: Ints, even: float,
             else:
                 step = np.full(open_.size, size)
             step = np.minimum(step, room[room > 0])
-            counts[open_] += way * step
+            counts[open_] += sign * step
             over -= int(step.sum())
             if size is not None:
                 break

@@ -1,6 +1,6 @@
-"""The modified Thompson tau technique (ASME PTC 19.1): which values of a signal betray the group.
+"""The modified Thompson tau technique (ASME PTC 19.1): the outliers of a signal.
 
-Quartiles are Hazen's: with them all published outlier sets come out; with other definitions they do not.
+The quartiles are Hazen's. They give all published outlier sets; other definitions do not.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ SIDES = ("both", "upper")
 
 
 def outliers(signal: ArrayLike, alpha: float = 0.01, side: str = "both") -> Ints:
-    """Positions, counted from 0, of the signal's outliers.
+    """Return the positions of the signal's outliers, counted from 0.
 
         repeat over the m values that are left:
             M = their median, s = (upper quartile - lower quartile) / 1.349
             t = Student's critical value at alpha/2 with m - 2 degrees of freedom
             tau = t (m - 1) / (sqrt(m) sqrt(m - 2 + t^2))
-            the value farthest from M, if farther than tau * s, is an outlier and is taken out
-        until none is
+            if the value farthest from M is farther than tau * s, it is an outlier: remove it
+        until no value was removed
 
-    Of equally far values the first goes first. Where s is 0 no outliers can be found: `tau_test` says so.
+    Of equally far values the first is removed first. If s is 0, the test finds no outliers (see `TauTest.blind`).
 
     >>> outliers([2, 3, 2, 4, 3, 90, 3, 2])
     array([5])
@@ -37,7 +37,11 @@ def outliers(signal: ArrayLike, alpha: float = 0.01, side: str = "both") -> Ints
 
 @dataclass(frozen=True)
 class TauTest:
-    """What the tau technique found; `low` and `high` bound the values it takes for ordinary in the last stage."""
+    """The result of the tau technique.
+
+    positions: the outliers. median, deviation: of the last stage. low, high: bounds of its ordinary values. blind:
+    whether the deviation was 0 although the values differ, so that the test could find no outliers.
+    """
 
     positions: Ints
     median: float
@@ -47,20 +51,20 @@ class TauTest:
     blind: bool
 
     def hides(self, signal: ArrayLike, positions: Ints) -> NDArray[np.bool_]:
-        """For each position: is its value no outlier's, and (where the test was blind) no other than the median?"""
-        every = np.asarray(signal, dtype=np.float64)
-        values = every[positions]
-        plain = ~np.isin(values, every[self.positions])  # of equal values the test may throw out only some
-        return plain & (values == self.median) if self.blind else plain
+        """Return for each position whether its value is ordinary; if the test is blind, only the median is."""
+        signal = np.asarray(signal, dtype=np.float64)
+        values = signal[positions]
+        ordinary = ~np.isin(values, signal[self.positions])  # of equal values the test may remove only some
+        return ordinary & (values == self.median) if self.blind else ordinary
 
 
 def tau_test(signal: ArrayLike, alpha: float = 0.01, side: str = "both") -> TauTest:
-    """The test with all that its last stage knows; `blind` where the pseudo-deviation was 0 and the values differed."""
+    """Run the test and return its outliers and the values of its last stage."""
     from shoal.protections.regions.kernels import masking
 
     values = np.array(signal, dtype=np.float64)
     if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
-        raise UsageError("a signal must be a list of at least one finite number")
+        raise UsageError("A signal must be a list of at least one finite number.")
     check_choice("side", side, SIDES)
     flags = np.zeros(values.size, dtype=np.uint8)
     last = np.zeros(4)
@@ -78,11 +82,11 @@ def tau_test(signal: ArrayLike, alpha: float = 0.01, side: str = "both") -> TauT
 
 @lru_cache(maxsize=64)
 def critical_taus(size: int, alpha: float) -> Floats:
-    """tau for every number of values 0..size; infinite below 3, where no outlier can be found."""
+    """Return tau for every number of values from 0 to size; it is infinite below 3 values, which have no outlier."""
     from scipy.stats import t as student
 
     if not 0.0 < alpha < 1.0:
-        raise UsageError(f"alpha must lie between 0 and 1, not {alpha!r}; 0.01 is usual")
+        raise UsageError(f"alpha must be between 0 and 1, not {alpha!r}. A usual value is 0.01.")
     m = np.arange(size + 1, dtype=np.float64)
     taus = np.full(size + 1, np.inf)
     m = m[3:]

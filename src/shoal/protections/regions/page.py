@@ -1,4 +1,4 @@
-"""What the report of a release says of a masked group: what the swaps did and cost, and what the signal shows."""
+"""The part of a report on a masked group: what the swaps changed, what they cost, and what the signal shows."""
 
 from __future__ import annotations
 
@@ -6,46 +6,49 @@ from typing import Any
 
 import numpy as np
 
+from shoal.errors import counted
+from shoal.protections.regions.command import BOUND_TITLES
 from shoal.report import charts
 from shoal.report.page import Block, Charts, Grid, Text, Told
 
 IN_SETTINGS = ("vital", "parameter", "compatibility", "alpha")
-MOST_POINTS = 25  # regions, and feasible solutions, in a table
+MOST_ROWS = 25  # regions, and feasible solutions, in a table
 
 
 def promise(release: Any, external: bool) -> str:
+    """Return the guarantee that was measured."""
     return headline(release, external)
 
 
 def uses(release: Any) -> dict[str, str]:
-    """The columns that have a part in the masking."""
-    return {release.parameter: "districts", release.vital[0]: "group to hide"}
+    """Return the columns that have a part in the masking."""
+    return {release.parameter: "regions", release.vital[0]: "target group"}
 
 
 def settings(release: Any, external: bool) -> list[list[Any]]:
-    """The group and its regions; a public report has none of it."""
+    """Return the target group and its regions; a public report names neither."""
     if external:
         return []
     column, values = release.vital
     facts, limits = release.facts, release.task.limits
     return [
-        ["group to hide", f"{column} is {' or '.join(map(str, values))}"],
-        ["districts", release.parameter],
-        ["districts that stand out", ", ".join(map(str, facts["outliers"]))],
-        ["to be brought down to", ", ".join(f"{t:g}" for t in facts["thresholds"])],
-        ["least compatibility", limits.compatibility],
-        ["level of the tau test", limits.alpha],
+        ["target group", f"{column} is {' or '.join(map(str, values))}"],
+        ["column of the regions", release.parameter],
+        ["outlier regions", ", ".join(map(str, facts["outliers"]))],
+        ["thresholds of the outlier regions", ", ".join(f"{t:g}" for t in facts["thresholds"])],
+        ["smallest compatibility", limits.compatibility],
+        ["alpha of the tau test", limits.alpha],
     ]
 
 
 def done(release: Any, least: int | None) -> list[Block]:
-    """The signal before and after, and the feasible solutions; a public report names neither group nor regions."""
+    """Return the signal before and after and the feasible solutions; a public report names no group and no region."""
     facts = release.facts
     if least is not None:
         return [
             Text(
                 f"{headline(release, external=True)} Nothing else changed. The report does not name the group, "
-                "the regions or the number of pairs: that would undo the protection."
+                "the regions or the number of pairs, because that would undo the protection."
             )
         ]
     signals = charts.signal_chart(
@@ -61,33 +64,33 @@ def done(release: Any, least: int | None) -> list[Block]:
     )
     solutions = [
         [s["number"], " ".join(map(str, s["outliers"])) or "none", s["metric"], s["compatibility"], s["swaps"]]
-        for s in facts["feasible_solutions"][:MOST_POINTS]
+        for s in facts["feasible_solutions"][:MOST_ROWS]
     ]
     more = len(facts["feasible_solutions"]) - len(solutions)
     return [
-        Text(f"{facts['swaps']:,} pairs of records exchanged their districts; nothing else changed."),
-        Charts([("The group's signal over the districts, outliers marked", signals)], wide=True),
+        Text(f"{counted(facts['swaps'], 'pair')} of records exchanged their regions; nothing else changed."),
+        Charts([("Signal of the target group by region, with outliers marked", signals)], wide=True),
         Grid(
-            ["district", "before", "after"],
-            changed[:MOST_POINTS],
-            title="Where the signal changed most",
-            note=f"{len(changed) - MOST_POINTS} more changed." if len(changed) > MOST_POINTS else "",
+            ["region", "before", "after"],
+            changed[:MOST_ROWS],
+            title="Largest changes of the signal",
+            note=f"{len(changed) - MOST_ROWS} more regions changed." if len(changed) > MOST_ROWS else "",
         ),
         Grid(
-            ["number", "outliers left", "metric", "compatibility", "swaps"],
+            ["number", "outliers", "distortion", "compatibility", "swaps"],
             solutions,
             text=2,
             title="Feasible solutions, by distortion",
-            note=f"{more} more." if more > 0 else "",
+            note=f"{counted(more, 'more solution')}." if more > 0 else "",
         ),
     ]
 
 
 def lost(release: Any, external: bool) -> list[Block]:
-    """What is kept exactly, and how much each column's table by district changed."""
+    """Return what stays unchanged, how much the table of each column by region changed, and the distortion."""
     kept = Text(
-        "Kept exactly: the number of records of every district, the size of the group over all districts, and every "
-        "column but that of the districts, hence all means, deviations, distributions and correlations among them."
+        "Unchanged: the number of records per region, the size of the target group, and every column except the "
+        "regions. So the means, standard deviations, distributions and correlations of these columns are unchanged too."
     )
     if external:
         return [kept]
@@ -102,20 +105,20 @@ def lost(release: Any, external: bool) -> list[Block]:
         codes = release.original[name].codes.codes
         width = int(codes.max()) + 1
         length = (int(old.max()) + 1) * width
-        tables = [np.bincount(district * width + codes, minlength=length) for district in (old, new)]
+        tables = [np.bincount(regions * width + codes, minlength=length) for regions in (old, new)]
         alike = float((codes[swaps[:, 0]] == codes[swaps[:, 1]]).mean()) if len(swaps) else 1.0
         rows.append([name, 100 * alike, 100 * float(np.abs(tables[1] - tables[0]).sum()) / 2 / old.size])
     facts = release.facts
     note = (
-        f"Distortion: {100 * facts['distortion']:.4g} % of the influential values stand in another district than "
-        "before, weighted by how much they differ."
+        f"Distortion: {facts['metric']:.6g}, which is {100 * facts['distortion']:.4g} % of all values of the matching "
+        f"columns. The {BOUND_TITLES[facts['lower_bound_kind']]} is {facts['lower_bound']:.6g}."
     )
-    heads = ["column", "swapped pairs that agree in it, %", "records that moved in its table by district, %"]
+    heads = ["column", "swapped pairs that agree, %", "records that changed cell in its table by region, %"]
     return [kept, Grid(heads, rows, note=note)]
 
 
 def headline(release: Any, external: bool) -> str:
-    """What was measured on the masked signal; a public report names neither regions nor numbers."""
+    """Return what was measured on the masked signal; a public report names neither regions nor numbers."""
     facts = release.facts
     if not external:
         return str(facts["headline"])
@@ -125,19 +128,19 @@ def headline(release: Any, external: bool) -> str:
         )
     alphas = facts["alphas"]
     return (
-        "Pairs of similar records exchanged their regions. Measured on the release: no region that stood out is an "
-        f"outlier by the tau test at alpha {alphas[0]:g} to {alphas[-1]:g}, by number or share, or the largest region."
+        "Pairs of similar records exchanged their regions. Measured on the release: no original outlier region is an "
+        f"outlier of the tau test at alpha {alphas[0]:g} to {alphas[-1]:g}, by number or share, or the largest region."
     )
 
 
 def risk(release: Any) -> list[Block]:
-    """What the new signal still shows at every alpha, what other columns tell, and how many records moved."""
+    """Return what the new signal shows at every alpha, what other columns disclose, and how many records moved."""
     facts = release.facts
     every, attack = len(facts["outliers"]), facts["attack"]
     alphas = f"alpha {facts['alphas'][0]:g} to {facts['alphas'][-1]:g}, in every signal"
     rows = [
         [
-            Told("original outliers still outliers", f"Regions that stood out before and still do, at {alphas}."),
+            Told("original outliers still outliers", f"Original outlier regions that are still outliers, at {alphas}."),
             f"{len(facts['outliers_left'])} of {every}",
         ],
         [
@@ -145,19 +148,19 @@ def risk(release: Any) -> list[Block]:
             f"{len(facts['still_largest'])} of {every}",
         ],
         [
-            Told("new outliers", f"Regions that stand out now and did not before, at {alphas}; decoys included."),
+            Told("new outliers", f"Regions that are outliers now and were not before, at {alphas}; with the decoys."),
             ", ".join(map(str, facts["new_outliers"])) or "none",
         ],
         [
-            Told("ranks of the original outliers", "Their places by size in the release; 1 is the largest region."),
+            Told("ranks of the original outliers", "Their ranks by size in the release; 1 is the largest region."),
             "; ".join(f"{kind}: {', '.join(map(str, sorted(of.values())))}" for kind, of in facts["ranks"].items()),
         ],
         [
-            Told("compatibility", "How far the outliers came down to what was asked: 1 all the way, 0 not at all."),
+            Told("compatibility", "How far the outlier regions came down to their thresholds: 1 fully, 0 not at all."),
             facts["compatibility"],
         ],
         [
-            Told("records moved, %", "Records whose region in the release is not their own."),
+            Told("records moved, %", "Records whose region in the release is not the original one."),
             200.0 * facts["swaps"] / facts["n"],
         ],
     ]
@@ -167,11 +170,11 @@ def risk(release: Any) -> list[Block]:
             4, [Told("regions to consider", about), f"{facts['candidate_regions']} of {len(facts['districts'])}"]
         )
     if attack is not None:
-        about = "Moved records of the group whose original region a naive Bayes model of the other columns guesses."
+        about = "Moved target records whose original region a naive Bayes model of the other columns guesses."
         base = 100 * attack["moved_guessed_base"]
         rows.append(
             [Told("original regions guessed, %", f"{about} By chance: {base:.1f} %."), 100 * attack["moved_guessed"]]
         )
         ranks = ", ".join(map(str, sorted(attack["ranks"].values())))
-        rows.append([Told("ranks of the original outliers in that attack", "Places by the recovered share."), ranks])
+        rows.append([Told("ranks of the original outliers in that attack", "Ranks by the recovered share."), ranks])
     return [Text(headline(release, external=False)), Grid(["", "value"], rows, title="The masked group")]

@@ -1,7 +1,8 @@
-"""The work of `shoal.mask_group`: a table in, swaps between regions in the middle, a masked release out.
+"""The work of `shoal.mask_group`: check the columns, search for swaps between regions, and make the release.
 
-Group anonymity after Chertov and Tavrov 2017. By default the group is hidden at every alpha and in every signal, and
-every choice is drawn from the run's secret (`hiding.py`); settings "published" is the paper's selection.
+Group anonymity after Chertov and Tavrov 2017. By default the target group is hidden at every alpha in every signal, and
+every choice is drawn from the secret of the run (`hiding.py`). The settings "published" select solutions as the
+publication does.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from shoal.arrays import Bools, Ints
 from shoal.attacks.membership import attack_regions
 from shoal.engine.clock import Clock
 from shoal.engine.control import current, shielded
-from shoal.errors import InputError, PromiseError, UsageError, unknown
+from shoal.errors import InputError, PromiseError, UsageError, counted, unknown
 from shoal.gate.promises import Masked, Promise, SameValues
 from shoal.measures.assessment import Figure
 from shoal.protections.regions import MASK
@@ -38,9 +39,9 @@ from shoal.protections.regions.hiding import (
 )
 from shoal.protections.regions.protection import Protection
 from shoal.protections.regions.restriction import AutomaticThreshold
-from shoal.protections.regions.similarity import Influential, influential
-from shoal.protections.regions.targets import compatible_bounds
-from shoal.protections.regions.task import Answer, Limits, Solution, Task, masking_task
+from shoal.protections.regions.signal_search import compatible_bounds
+from shoal.protections.regions.similarity import MatchingValues, matching_values
+from shoal.protections.regions.task import COMPATIBILITY, Answer, Limits, Solution, Task, TaskNames, masking_task
 from shoal.release import Release
 from shoal.sources.files import atomically
 from shoal.sources.reading import as_table
@@ -51,7 +52,7 @@ from shoal.table.table import Table
 
 @dataclass(frozen=True)
 class Target:
-    """The group to hide, and where it is concentrated. along: columns that are swapped with the regions."""
+    """The target group, the column of the regions, and the columns that are swapped together with it (along)."""
 
     vital: tuple[str, Sequence[Any]]
     parameter: str
@@ -62,7 +63,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Matching:
-    """The columns in which swapped records should agree, and what a difference costs."""
+    """The matching columns, their weights, and the cost of equal and unequal categories (chi)."""
 
     columns: tuple[str, ...]
     ordinal: tuple[str, ...]
@@ -72,7 +73,7 @@ class Matching:
 
 @dataclass(frozen=True)
 class OutlierChoice:
-    """The regions to mask and what to bring them to, where they are given; else how that is found."""
+    """The regions to mask and their thresholds, or the rule by which Shoal finds them."""
 
     outliers: Sequence[Any] | None
     thresholds: Sequence[float] | None
@@ -84,7 +85,7 @@ class OutlierChoice:
 
 @dataclass(frozen=True)
 class Aim:
-    """What a solution must keep, and which of several is taken."""
+    """The aim of the search, and the solution to take."""
 
     settings: str
     alphas: Sequence[float]
@@ -94,7 +95,7 @@ class Aim:
 
 @dataclass(frozen=True)
 class Searching:
-    """How solutions are found, and what the choices are drawn from."""
+    """The search method, its options, and the seed or secret of its choices."""
 
     method: str
     options: dict[str, Any]
@@ -111,21 +112,22 @@ def protect(
     aim: Aim,
     searching: Searching,
 ) -> GroupRelease:
-    """The release of a table in which a group is hidden by swaps between regions."""
+    """Return the release of a table in which the target group is hidden by swaps between regions."""
     vital, parameter, along, settings, pick = target.vital, target.parameter, target.along, aim.settings, aim.pick
     method, options = searching.method, searching.options
     _check_settings(method, aim, limits.sensitivity)
     table = as_table(data)
     clock = Clock()
+    _check_columns(table, target, matching)
     _check_ties(table, parameter, along)
     _check_units(table, parameter)
-    labels, district = _numbered(table, parameter, by_label=settings == "published")
+    labels, region = _numbered(table, parameter, by_label=settings == "published")
     second_group = None if target.second is None else _marked(table, target.second, "second")
     outliers, thresholds = outlier_choice.outliers, outlier_choice.thresholds
     task = masking_task(
-        district,
+        region,
         _marked(table, vital, "vital"),
-        _influential(table, matching, parameter),
+        _matching_values(table, matching),
         kind=target.signal,
         second=second_group,
         limits=limits,
@@ -137,7 +139,7 @@ def protect(
         ),
         shape=outlier_choice.restriction,
         root=outlier_choice.root,
-        labels=labels,
+        names=TaskNames(parameter, vital[0], labels),
     )
     conditions = concealment(task, second_group, aim.alphas, aim.decoys)
     run = _Run(task, conditions, searching.secret, searching.seed)
@@ -150,7 +152,7 @@ def protect(
     frame = _swapped(table, (parameter, *along), solution.swaps)
     measured = conditions.measure(task, solution.counts)
     about = (task, labels, method, network, answer, solution, 1 if pick is None else pick, options)
-    facts = shielded(lambda: _facts(*about))  # a search that was stopped has them too
+    facts = shielded(lambda: _facts(*about))  # a stopped search has them too
     facts |= {"settings": settings, **_measured(task, conditions, labels, solution, measured)}
     facts |= {"attack": _attacked(table, parameter, along, vital[0], task, solution, labels)}
     release = GroupRelease(
@@ -181,7 +183,7 @@ def protect(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GroupRelease(Release):
-    """A release in which swapped records have exchanged their parameter values, and nothing else changed."""
+    """A release in which swapped records have exchanged their regions, and nothing else changed."""
 
     task: Task
     parameter: str
@@ -190,32 +192,40 @@ class GroupRelease(Release):
 
     @property
     def step_figures(self) -> list[Figure]:
-        """What the swaps cost: they hide no record, so no class is counted."""
+        """The distortion and the compatibility. Swaps hide no record, so there are no equivalence classes."""
         meaning = "distortion: how much the swaps change the matching columns"
         cost = Figure("metric", self.facts["metric"], "0 and more", meaning)
-        return [cost, Figure("compatibility", self.facts["compatibility"], "0 to 1", "how far the signal is masked")]
+        return [
+            cost,
+            Figure(
+                "compatibility",
+                self.facts["compatibility"],
+                "0 to 1",
+                "how far the outlier regions came down to their thresholds",
+            ),
+        ]
 
     def save_swaps(self, path: str | os.PathLike[str]) -> None:
-        """Write the list of swaps as CSV, all or nothing."""
+        """Write the list of swaps as CSV; an error leaves no partial file."""
         with atomically(Path(path)) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, ["vital_row", "from", "partner_row", "to", "metric"])
             writer.writeheader()
             writer.writerows(self.swap_list())
 
     def swap_list(self) -> list[dict[str, Any]]:
-        """The swaps: rows (counted from 1) of the vital record and its partner, their regions, their metric."""
+        """Return the swaps: rows of target record and partner, counted from 1, their regions, and the distortion."""
         labels = self.extra["labels"]
-        swaps, district = self.solution.swaps, self.task.district
-        metric = self.task.influential.between(swaps[:, 0], swaps[:, 1])
+        swaps, region = self.solution.swaps, self.task.region
+        distortion = self.task.matching.between(swaps[:, 0], swaps[:, 1])
         return [
             {
                 "vital_row": int(v) + 1,
-                "from": labels[district[v]],
+                "from": labels[region[v]],
                 "partner_row": int(u) + 1,
-                "to": labels[district[u]],
+                "to": labels[region[u]],
                 "metric": float(c),
             }
-            for (v, u), c in zip(swaps, metric, strict=True)
+            for (v, u), c in zip(swaps, distortion, strict=True)
         ]
 
 
@@ -227,10 +237,13 @@ def _promises(
     conditions: Concealment | None,
     labels: list[Any],
 ) -> tuple[Promise, ...]:
-    """Values only change places, and the settings decide what the signal may show; conditions: of settings hiding."""
+    """Return the guarantees: values only change places, and the signal shows no more than the settings allow.
+
+    conditions: those of the settings hiding, else None.
+    """
     outliers = tuple(_names(labels, task.outlying))
-    beside = None if second is None else (second[0], tuple(second[1]))
-    masked = Masked(same_values.columns[:1], vital[0], tuple(vital[1]), beside, outliers)
+    second_group = None if second is None else (second[0], tuple(second[1]))
+    masked = Masked(same_values.columns[:1], vital[0], tuple(vital[1]), second_group, outliers)
     if conditions is not None:
         signals = tuple(signal.kind for signal in conditions.signals)
         upper, decoys = conditions.side == "upper", conditions.decoys
@@ -241,12 +254,12 @@ def _promises(
         masked, signals=(task.signal.kind,), alphas=(limits.alpha,), upper=limits.side == "upper",
         allowed=task.unmasked_allowed, outliers_only=True,
     )  # fmt: skip
-    return same_values, replace(masked, promised=False), published  # what else shows is measured
+    return same_values, replace(masked, promised=False), published  # the rest is measured only
 
 
 @dataclass(frozen=True, eq=False)
 class _Run:
-    """One search: what it is about, and what its choices are drawn from."""
+    """One search: the task, the conditions, and the seed or secret of its choices."""
 
     task: Task
     conditions: Concealment
@@ -254,11 +267,13 @@ class _Run:
     seed: int
 
     def hide(self, options: Mapping[str, Any]) -> tuple[Answer, None]:
-        """Solutions that hide the group. Records and regions are numbered at random, so that no choice can depend on
-        the order of the file or of the labels."""
+        """Return solutions that hide the group.
+
+        Records and regions are numbered at random, so that no choice depends on the order of the file or of the labels.
+        """
         task = self.task
         rng = self._random()
-        order, number = rng.permutation(task.district.size), rng.permutation(task.districts)
+        order, number = rng.permutation(task.region.size), rng.permutation(task.region_count)
         mixed, conditions = task.renumbered(number).in_order(order), self.conditions.renumbered(number)
         answer = hide_by_flow(mixed, conditions, rng, **options)
         if not answer.solutions:
@@ -268,15 +283,15 @@ class _Run:
 
         def returned(solution: Solution) -> Solution:
             counts = solution.counts[number]
-            verdict, swaps = task.judge(counts, solution.metric), order[solution.swaps]
+            verdict, swaps = task.judge(counts, solution.distortion), order[solution.swaps]
             decoys = np.sort(back[solution.decoys])
             return replace(solution, swaps=swaps, counts=counts, verdict=verdict, decoys=decoys)
 
-        return replace(answer, solutions=[returned(s) for s in answer.solutions], beyond=[]), None
+        return replace(answer, solutions=[returned(s) for s in answer.solutions], drawn_solutions=[]), None
 
     def as_published(self, method: str, options: dict[str, Any]) -> tuple[Answer, Network]:
-        """Solutions as Chertov and Tavrov 2017 select them; with a secret the records are put in a random order."""
-        order, seed = np.arange(self.task.district.size), self.seed
+        """Return solutions as Chertov and Tavrov 2017 select them; with a secret, the records are in a random order."""
+        order, seed = np.arange(self.task.region.size), self.seed
         if self.secret is not None:  # which of equally good records are swapped must not be predictable
             draw = self._random()
             order, seed = draw.permutation(order.size), int(draw.integers(2**31))
@@ -292,29 +307,61 @@ class _Run:
 
 
 def _check_settings(method: str, aim: Aim, sensitivity: float) -> None:
-    """An error for what the settings have no use for."""
+    """Raise an error for an option that the settings do not use."""
     if aim.settings == "hiding" and method != "flow":
         raise UsageError(
-            f"method {method!r} searches as published and does not hide the group at every alpha: add --settings "
-            'published (in Python: settings="published") to run it, or take --method flow'
+            f"The method {method} searches as published, and does not hide the group at every alpha. To run it, add "
+            "--settings published; else use --method flow."
         )
     if aim.settings == "hiding" and sensitivity:
-        raise UsageError("sensitivity lets original outliers stay: it belongs to --settings published; leave it out")
+        raise UsageError("--sensitivity lets original outliers stay, so it needs --settings published. Remove it.")
     if aim.settings == "published" and aim.decoys:
-        raise UsageError("decoys belong to --settings hiding, the default: leave out one of the two options")
+        raise UsageError("--decoys needs --settings hiding, the default. Remove --decoys or --settings published.")
+
+
+def _check_columns(table: Table, target: Target, matching: Matching) -> None:
+    """Refuse an unknown column, and a column with two parts that exclude each other."""
+    parameter, along, group = target.parameter, target.along, target.vital[0]
+    for name in (parameter, group, *along, *matching.columns):
+        if name not in table.columns:
+            raise unknown("column", name, table.columns)
+    for name in (*matching.ordinal, *matching.weights):
+        if name not in matching.columns:
+            raise unknown("matching column", name, matching.columns)
+    if group == parameter:
+        raise UsageError(
+            f"The column {group!r} cannot be both that of the target group (--vital) and that of the regions "
+            "(--parameter)."
+        )
+    for option, columns in (("--influential", matching.columns), ("--along", along)):
+        if group in columns:
+            why = "target records always differ from their partners in it" if option == "--influential" else _NOT_ALONG
+            raise UsageError(
+                f"{option} must not name {group!r}, the column of the target group (--vital): {why}. Remove it from "
+                f"{option}."
+            )
+    if parameter in matching.columns:
+        raise UsageError(
+            f"--influential must not name {parameter!r}, the column of the regions (--parameter): swapped records "
+            "exchange it. Remove it from --influential."
+        )
+
+
+_NOT_ALONG = "if it moved with the region, the number of target records per region would not change"
 
 
 def _check_ties(table: Table, parameter: str, along: tuple[str, ...]) -> None:
-    """Refuse while a released column beside the regions would show which records were swapped."""
-    for name in (parameter, *along):
-        if name not in table.columns:
-            raise unknown("column", name, table.columns)
+    """Refuse a released column that would show which records were swapped."""
     if parameter in table.roles.removed:
         raise UsageError(
-            f"The regions {parameter!r} are removed by their role, so there is nothing to mask. Give it another role."
+            f"The role of the column of the regions, {parameter!r}, removes it, so there is nothing to mask. Give it "
+            "another role."
         )
     if parameter in along or set(along) & set(table.roles.removed):
-        raise UsageError(f"--along names columns that are released beside {parameter!r}, not {', '.join(along)}")
+        raise UsageError(
+            f"--along must name released columns other than {parameter!r}, the column of the regions, not "
+            f"{', '.join(along)}."
+        )
     regions = _column_codes(table, parameter)
     tied: dict[str, str] = {}
     for name in table.columns:
@@ -325,14 +372,14 @@ def _check_ties(table: Table, parameter: str, along: tuple[str, ...]) -> None:
     if not tied:
         return
     words = {
-        "follows": f"each value of {parameter!r} has one value of it",
-        "fixes": f"each of its values lies in one value of {parameter!r}",
+        "follows": f"each region of {parameter!r} has one value of it",
+        "fixes": f"each of its values lies in one region of {parameter!r}",
     }
     shown = "; ".join(f"{name!r} ({words[how]})" for name, how in tied.items())
     names = ",".join(tied)
     raise PromiseError(
         f"Other released columns would show which records were swapped: {shown}. Swap them together with {parameter!r} "
-        f"(--along {names}), leave them out (--drop {names}), or name the column of households or persons with --unit"
+        f"(--along {names}), leave them out (--drop {names}), or name the column of households or persons with --unit."
     )
 
 
@@ -346,42 +393,40 @@ def _check_units(table: Table, parameter: str) -> None:
     if largest > 1:
         several = int((np.bincount(codes) > 1).sum())
         raise PromiseError(
-            f"{several:,} units of {unit!r} have more than one row, the largest {largest}. A swap would move one row "
-            f"of them to another {parameter!r} and split the unit. Mask a file with one row per unit, then join the "
-            "other rows to it"
+            f"{counted(several, 'unit')} of {unit!r} {'has' if several == 1 else 'have'} more than one row, the "
+            f"largest {largest}. A swap would move one of these rows to another region of {parameter!r} and split "
+            "the unit. Mask a file with one row per unit, then join the other rows to it."
         )
 
 
 def _numbered(table: Table, parameter: str, *, by_label: bool) -> tuple[list[Any], Ints]:
-    """The regions' labels, and each record's region numbered from 0: by label, or by first appearance.
+    """Return the labels of the regions, and the region of each record, numbered from 0 by label or by first appearance.
 
-    By appearance, other labels for the same regions give the same numbers, so no choice can depend on them.
+    If regions are numbered by appearance, no choice can depend on their labels.
     """
-    labels, district = _districts(table, parameter)
+    labels, region = _regions(table, parameter)
     if by_label:
-        return labels, district
-    appearance = np.argsort(np.unique(district, return_index=True)[1])
+        return labels, region
+    appearance = np.argsort(np.unique(region, return_index=True)[1])
     number = np.argsort(appearance)
-    return [labels[d] for d in appearance], number[district]
+    return [labels[d] for d in appearance], number[region]
 
 
-def _districts(table: Table, parameter: str) -> tuple[list[Any], Ints]:
-    """The districts' labels in order, and each record's district numbered from 0."""
-    if parameter not in table.columns:
-        raise unknown("column", parameter, table.columns)
+def _regions(table: Table, parameter: str) -> tuple[list[Any], Ints]:
+    """Return the labels of the regions in order, and the region of each record, numbered from 0."""
     labels, coded = _labelled(table[parameter])
     missing = np.flatnonzero(coded.missing)
     if missing.size:
         raise InputError(
-            f"the parameter column {parameter!r} has {missing.size} missing values, the first in row "
-            f"{table[parameter].row(int(missing[0]))}: every record needs a district; leave these records out or give "
-            "them a district of their own"
+            f"The column of the regions, {parameter!r}, has {counted(missing.size, 'missing value')}, the first in row "
+            f"{table[parameter].row(int(missing[0]))}. Every record needs a region. Leave these records out, or give "
+            "them a region of their own."
         )
     return labels, coded.codes.astype(np.int64)
 
 
 def _labelled(column: Column) -> tuple[list[Any], ColumnCodes]:
-    """A column's codes, and its values as people name them; a code that the file declares missing is a value."""
+    """Return the values of a column as people name them, and its codes; a code that is declared missing is a value."""
     if column.kind != "number":
         coded = column.codes
         return [value == "True" for value in coded.values] if column.kind == "bool" else coded.values, coded
@@ -390,21 +435,27 @@ def _labelled(column: Column) -> tuple[list[Any], ColumnCodes]:
     return [column.cell(int(row)) for row in column.stored.first_rows()], column.stored
 
 
+_FLAGS = {"1": "True", "0": "False", "true": "True", "false": "False"}  # other texts of a bool
+
+
 def _marked(table: Table, group: tuple[str, Sequence[Any]], what: str) -> Bools:
-    """The records that have one of the values in the group's column."""
+    """Return which records have one of the values in the column of the group; what: the name of the argument."""
     column, values = group
     if column not in table.columns:
         raise unknown("column", column, table.columns)
     if isinstance(values, str) or not list(values):
-        raise UsageError(f"{what} needs a column and a list of values, as in (OCC, [551010, 552010]); not {group!r}")
+        raise UsageError(f"{what} must be a column and a list of values, such as ('job', ['guard']), not {group!r}.")
     labels, coded = _labelled(table[column])
-    numeric = not any(isinstance(label, str) for label in labels)
+    is_flag = table[column].kind == "bool"
+    numeric = not is_flag and not any(isinstance(label, str) for label in labels)
     hits: set[int] = set()
     for value in values:
         try:
-            wanted = float(value) if numeric else str(value)
+            wanted = float(value) if numeric else _FLAGS.get(str(value), str(value)) if is_flag else str(value)
         except ValueError:
-            raise UsageError(f"the column {column!r} holds numbers, and the {what} value {value!r} is none") from None
+            raise UsageError(
+                f"The column {column!r} has numbers, and the value {value!r} of --{what} is not a number."
+            ) from None
         codes = [i for i, label in enumerate(labels) if (label if numeric else str(label)) == wanted]
         if not codes:
             raise unknown(f"{column} value", value, sorted(map(str, labels))[:30])
@@ -412,51 +463,53 @@ def _marked(table: Table, group: tuple[str, Sequence[Any]], what: str) -> Bools:
     return np.isin(coded.codes, sorted(hits))
 
 
-def _influential(table: Table, matching: Matching, parameter: str) -> Influential:
-    """The values of the matching columns as arrays; a missing cell is NaN or -1."""
+def _matching_values(table: Table, matching: Matching) -> MatchingValues:
+    """Return the values of the matching columns as arrays; a missing value is NaN or -1."""
     columns, ordinal, weights = matching.columns, matching.ordinal, matching.weights
-    for name in (*ordinal, *weights):
-        if name not in columns:
-            raise unknown("matching column", name, columns)
-    if parameter in columns:
-        raise UsageError(f"the parameter {parameter!r} cannot be influential: it is what the swaps exchange")
-    for name in columns:
-        if name not in table.columns:
-            raise unknown("column", name, table.columns)
     nominal = [name for name in columns if name not in ordinal]
     numbers = table.numbers(ordinal, missing="keep", allow_constant=True) if ordinal else np.empty((table.rows, 0))
     codes = np.empty((table.rows, len(nominal)), dtype=np.int32)
     for j, name in enumerate(nominal):
         coded = _labelled(table[name])[1]
         codes[:, j] = np.where(coded.missing, -1, coded.codes)
-    return influential(
+    return matching_values(
         numbers,
         codes,
         np.array([weights.get(name, 1.0) for name in ordinal]),
         np.array([weights.get(name, 1.0) for name in nominal]),
         matching.chi,
+        (*ordinal, *nominal),
+        table.numbering,
     )
 
 
 def _column_codes(table: Table, name: str) -> Ints:
-    """A code from 0 for each value of any column, numbers in rising order; missing is a value of its own."""
+    """Return a code from 0 per value of a column, numbers in ascending order; missing is a value of its own."""
     return _labelled(table[name])[1].codes.astype(np.int64)
 
 
 def _places(labels: list[Any], wanted: Sequence[Any], parameter: str) -> Ints:
+    """Return the numbers of the regions with these labels."""
     names = [str(label) for label in labels]
     for label in wanted:
         if str(label) not in names:
             raise unknown(f"region in {parameter!r}", label, names)
+    if len(set(map(str, wanted))) < len(wanted):
+        raise UsageError(f"--outliers names a region of {parameter!r} twice: {', '.join(map(str, wanted))}.")
     return np.array([names.index(str(label)) for label in wanted], dtype=np.int64)
 
 
 def _given_thresholds(
     labels: list[Any], thresholds: Sequence[float], outliers: Sequence[Any] | None
 ) -> NDArray[np.float64]:
-    """The thresholds in the order of the regions' numbers."""
+    """Return the thresholds in the order of the numbers of the regions."""
     if outliers is None or len(outliers) != len(thresholds):
-        raise UsageError("thresholds need the districts they are for: give as many outliers as thresholds, in order")
+        raise UsageError(
+            f"--thresholds has {counted(len(thresholds), 'value')} and --outliers "
+            f"{counted(len(outliers or ()), 'region')}. Give one threshold per region, in the same order."
+        )
+    if not np.isfinite(thresholds).all():
+        raise UsageError(f"--thresholds must be finite numbers, not {', '.join(map(str, thresholds))}.")
     names = [str(label) for label in labels]
     places = [names.index(str(label)) if str(label) in names else -1 for label in outliers]
     return np.asarray(thresholds, dtype=np.float64)[np.argsort(places, kind="stable")]
@@ -479,12 +532,14 @@ def _answer(
 def _picked(answer: Answer, pick: int, method: str) -> Solution:
     if not answer.solutions:
         current().check()
-        way = "take --method flow" if method == "memetic" else "lower --compatibility, raise --distortion or --alpha"
+        hint = "Use --method flow" if method == "memetic" else "Lower --compatibility or --alpha, or raise --distortion"
         raise PromiseError(
-            f"none of the {answer.candidates} solutions that were tried masks the outliers within the thresholds; {way}"
+            f"None of the {counted(answer.candidates, 'solution')} masks the outlier regions within the limits. {hint}."
         )
     if not 1 <= pick <= len(answer.solutions):
-        raise UsageError(f"pick must be between 1 and {len(answer.solutions)} (the feasible solutions), not {pick}")
+        raise UsageError(
+            f"--pick must be between 1 and {len(answer.solutions)} (the number of feasible solutions), not {pick}."
+        )
     return answer.solutions[pick - 1]
 
 
@@ -498,19 +553,22 @@ def _facts(
     pick: int,
     options: dict[str, Any],
 ) -> dict[str, Any]:
-    """The measures of the run, regions in the order of their labels; network: None where every solution is a flow."""
-    optimum: float | None = solution.metric
+    """Return the measures of the run, with regions in the order of their labels.
+
+    network: None if every solution has the lowest distortion for its signal.
+    """
+    optimum: float | None = solution.distortion
     if network is not None:
-        flow = network.target(solution.counts)
-        optimum = None if flow is None else flow.metric
-    bound = answer.bound
+        flow = network.reach(solution.counts)
+        optimum = None if flow is None else flow.distortion
+    bound, bound_kind = answer.bound, answer.bound_kind
     if bound is None and network is not None:
-        least = network.solve(*compatible_bounds(task))
-        bound = 0.0 if least is None else least.metric
+        flow = network.solve(*compatible_bounds(task))
+        bound, bound_kind = 0.0 if flow is None else flow.distortion, COMPATIBILITY
     settings = Settings(centre=options.get("centre"))
-    cells = task.influential.attributes * task.district.size
+    cells = task.matching.column_count * task.region.size
     return {
-        "n": int(task.district.size),
+        "n": int(task.region.size),
         "districts": [labels[d] for d in _by_label(labels)],
         "method": method,
         "vital_records": int(task.signal.counts.sum()),
@@ -519,13 +577,14 @@ def _facts(
         "outliers": _names(labels, task.outlying),
         "modified_outliers": _names(labels, solution.verdict.outliers),
         "thresholds": task.restrictions.threshold.tolist(),
-        "metric": solution.metric,
+        "metric": solution.distortion,
         "compatibility": solution.verdict.compatibility,
         "feasible": solution.feasible,
         "swaps": len(solution.swaps),
         "lower_bound": float(bound or 0.0),
+        "lower_bound_kind": bound_kind,
         "flow_optimum": optimum,
-        "distortion": solution.metric / cells,
+        "distortion": solution.distortion / cells,
         "worst": task.worst,
         "picked": pick,
         "candidates": answer.candidates,
@@ -534,7 +593,7 @@ def _facts(
             {
                 "number": i + 1,
                 "fitness": fitness(task, settings, s),
-                "metric": s.metric,
+                "metric": s.distortion,
                 "compatibility": s.verdict.compatibility,
                 "swaps": len(s.swaps),
                 **({"candidate_regions": int(s.facts["candidates"])} if "candidates" in s.facts else {}),
@@ -549,9 +608,9 @@ def _facts(
 def _measured(
     task: Task, conditions: Concealment, labels: list[Any], solution: Solution, measured: Protection
 ) -> dict[str, Any]:
-    """What the new signal still shows, where the moved vital records went, and which regions could take only few."""
-    moved = task.district[solution.swaps[:, 1]]
-    arrivals = np.bincount(moved, minlength=task.districts)
+    """Return what the new signal still shows, where target records went, and which regions could receive only few."""
+    receiving = task.region[solution.swaps[:, 1]]
+    arrivals = np.bincount(receiving, minlength=task.region_count)
     return {
         "headline": _headline(task, conditions, labels, measured),
         "hidden": measured.hidden_but_for(solution.decoys),
@@ -580,7 +639,7 @@ def _measured(
 
 
 def _headline(task: Task, conditions: Concealment, labels: list[Any], measured: Protection) -> str:
-    """What was measured, in one or two sentences."""
+    """Return what was measured, in one or two sentences."""
     kinds = " and ".join(signal.kind for signal in conditions.signals)
     lowest, highest = conditions.alphas[0], conditions.alphas[-1]
     alphas = f"alpha {lowest:g}" if lowest == highest else f"alpha {lowest:g} to {highest:g}"
@@ -597,22 +656,22 @@ def _headline(task: Task, conditions: Concealment, labels: list[Any], measured: 
             one if every == 1 else f"none of the {every} original outliers is an outlier or the largest region"
         )
     parts.append(f"new outliers: {', '.join(map(str, new))}" if new else "no new outlier")
-    rank = f"Best rank of an original outlier: {measured.first_rank} of {task.districts}."
+    rank = f"Best rank of an original outlier: {measured.first_rank} of {task.region_count}."
     return f"Measured in {kinds} at {alphas}: {'; '.join(parts)}. {rank}"
 
 
 def _attacked(
     table: Table, parameter: str, along: tuple[str, ...], vital: str, task: Task, solution: Solution, labels: list[Any]
 ) -> dict[str, Any] | None:
-    """How well an intruder guesses the moved records' regions from the other released columns."""
+    """Return how well an intruder guesses the original regions of moved records from the other released columns."""
     left_out = {parameter, vital, *along, *table.roles.removed}
     columns = [_column_codes(table, name) for name in table.columns if name not in left_out]
     if not columns:
         return None
     one, two = solution.swaps[:, 0], solution.swaps[:, 1]
-    released = task.district.copy()
-    released[one], released[two] = task.district[two], task.district[one]
-    attack = attack_regions(columns, released, task.district, task.vital, task.outlying, regions=task.districts)
+    released = task.region.copy()
+    released[one], released[two] = task.region[two], task.region[one]
+    attack = attack_regions(columns, released, task.region, task.is_target, task.outlying, regions=task.region_count)
     return {
         "moved_guessed": attack.guessed,
         "moved_guessed_base": attack.guessed_base,
@@ -624,7 +683,7 @@ def _attacked(
 
 
 def _by_label(labels: list[Any]) -> Ints:
-    """The regions' numbers in the order of their labels."""
+    """Return the numbers of the regions in the order of their labels."""
     return np.asarray(sorted(range(len(labels)), key=lambda d: labels[d]), dtype=np.int64)
 
 
@@ -644,7 +703,7 @@ def _swapped_rows(table: Table, swaps: Ints) -> tuple[tuple[int, int], ...]:
 
 
 def _swapped(table: Table, columns: Sequence[str], swaps: Ints) -> Any:
-    """The frame without identifiers, the columns with the swapped pairs exchanged, every bit kept."""
+    """Return the frame without removed columns, with the values of swapped records exchanged in these columns."""
     order = np.arange(table.rows)
     order[swaps[:, 0]], order[swaps[:, 1]] = swaps[:, 1], swaps[:, 0]
     frame = wrap(table.protected({}))

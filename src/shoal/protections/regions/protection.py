@@ -1,7 +1,7 @@
-"""What a masked signal still shows: outliers at every alpha in every signal, and the ranks of the original ones.
+"""What a masked signal still shows: outliers at every alpha in every signal, and the ranks of the original outliers.
 
-The test is that of Chertov and Tavrov 2017 at one alpha and in one signal; an intruder may choose another alpha, or
-divide by the number of residents, so all of them are measured.
+Chertov and Tavrov 2017 test one signal at one alpha. An intruder may choose another alpha, or divide by the number of
+records per region. So Shoal measures all of them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Signs = NDArray[np.int8]
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """One signal at one alpha: the regions that are outliers before and after (1: from above, -1: from below)."""
+    """One signal at one alpha: the outlier regions before and after (1: from above, -1: from below, 0: no outlier)."""
 
     signal: str
     alpha: float
@@ -32,12 +32,12 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Protection:
-    """What was measured on a modified signal.
+    """The measured protection of a modified signal.
 
-    views: every signal at every alpha. outlying: the original outliers. ranks: for each signal, each original outlier's
-    place by size (1: the largest; of equal regions all have the last place). largest: original outliers that no other
-    region exceeds in some signal, or (outliers from below) that no other region falls below. upper: the outliers from
-    above.
+    views: every signal at every alpha. outlying: the original outliers. ranks: for each signal, the rank of each
+    original outlier by size (1: the largest region; equal regions all have the last of their ranks). largest: the
+    original outliers that no other region exceeds in some signal; for outliers from below, that no other region falls
+    below. upper: which original outliers are outliers from above.
     """
 
     views: list[View]
@@ -48,15 +48,15 @@ class Protection:
 
     @property
     def left(self) -> Ints:
-        """The original outliers that are outliers at some alpha in some signal."""
-        shown = np.any([view.after != 0 for view in self.views], axis=0)
-        return self.outlying[shown[self.outlying]]
+        """The original outliers that are still outliers at some alpha in some signal."""
+        is_outlier = np.any([view.after != 0 for view in self.views], axis=0)
+        return self.outlying[is_outlier[self.outlying]]
 
     @property
     def new(self) -> Ints:
-        """The regions that became outliers at an alpha and in a signal, or changed their side."""
-        made = np.any([(view.after != 0) & (view.after != view.before) for view in self.views], axis=0)
-        return np.setdiff1d(np.flatnonzero(made), self.outlying)
+        """The other regions that became outliers at some alpha in some signal, or changed their side."""
+        is_new = np.any([(view.after != 0) & (view.after != view.before) for view in self.views], axis=0)
+        return np.setdiff1d(np.flatnonzero(is_new), self.outlying)
 
     @property
     def hidden(self) -> bool:
@@ -64,12 +64,12 @@ class Protection:
         return not (self.left.size or self.new.size or self.largest.size)
 
     def hidden_but_for(self, decoys: Ints) -> bool:
-        """The same, where some regions are meant to stand out."""
+        """Return the same, where some regions are to be outliers."""
         return not (self.left.size or self.largest.size or np.setdiff1d(self.new, decoys).size)
 
     @property
     def first_rank(self) -> int:
-        """The best place of an original outlier in any signal; of those from above, if there are such."""
+        """The first rank of an original outlier in any signal; only outliers from above count, if there are any."""
         counted = self.upper if self.upper.any() else ~self.upper
         return int(min(ranks[counted].min() for ranks in self.ranks.values()))
 
@@ -82,26 +82,27 @@ def measure_protection(
     alphas: Sequence[float] = ALPHAS,
     side: str = "both",
 ) -> Protection:
-    """Measure what `counts` show, in each signal and at each alpha; upper: which of `outlying` are so from above."""
+    """Measure what `counts` show in each signal at each alpha; upper: which of `outlying` are outliers from above."""
     views, ranks, largest = [], {}, np.zeros(counts.size, dtype=bool)
     others = np.setdiff1d(np.arange(counts.size), outlying)
     for signal in signals:
         before, after = signal.values, signal.of(counts)
         for alpha in alphas:
-            shown = outlier_signs(before, alpha, side, ties="all"), outlier_signs(after, alpha, side)
-            views.append(View(signal.kind, alpha, *shown))
+            signs = outlier_signs(before, alpha, side, ties="all"), outlier_signs(after, alpha, side)
+            views.append(View(signal.kind, alpha, *signs))
         ranks[signal.kind] = np.array([int((after >= after[d]).sum()) for d in outlying])
-        most, least = after[others].max(), after[others].min()
-        largest[outlying] |= (after[outlying] >= most) | (~upper & (after[outlying] <= least))
+        highest, lowest = after[others].max(), after[others].min()
+        largest[outlying] |= (after[outlying] >= highest) | (~upper & (after[outlying] <= lowest))
     return Protection(views, outlying, ranks, np.flatnonzero(largest), upper)
 
 
 def outlier_signs(values: Floats, alpha: float, side: str = "both", *, ties: str = "any") -> Signs:
-    """The outliers of a signal: 1 from above, -1 from below. Equal values go together.
+    """Return the outliers of a signal: 1 from above, -1 from below. Equal values are outliers together.
 
-    Of two values equally far above and below the median the test throws out one first, by the order of the regions, and
-    the other may then stay. No order may matter here. ties "any": outliers if the higher or if the lower ones go first;
-    "all": in both cases. Where the test is blind (equal quartiles), every value but the median counts as an outlier.
+    If two values are equally far above and below the median, the test removes one first, by the order of the regions,
+    and the other may then stay. The order must not matter here. ties "any": a value is an outlier if it is one when
+    the higher or when the lower values are removed first. "all": it must be one in both cases. If the test is blind
+    (equal quartiles), every value but the median counts as an outlier.
     """
     first, second = (_signs(values, order, alpha, side) for order in (np.argsort(-values), np.argsort(values)))
     if ties == "any":

@@ -1,7 +1,7 @@
-"""Restrictions on the outlying districts and how well a modified signal keeps them (Chertov and Tavrov 2017).
+"""Restrictions on the outlier regions, and the compatibility of a modified signal (Chertov and Tavrov 2017).
 
-A restriction is 1 at or beyond a threshold on the ordinary side, 0 at the original value, and falls in
-between: Z-shaped (the paper's ZMF), linear or in one step. Thresholds come from the ordinary regions.
+A restriction is 1 at a threshold and beyond it on the ordinary side, and 0 at the original value. Between them it
+falls: Z-shaped (ZMF, as published), linearly or in one step. Thresholds come from the ordinary regions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ RULES = ("largest", "below")
 
 
 def zmf(x: ArrayLike, a: float, b: float) -> Floats:
-    """The Z-shaped function: 1 up to a, 0 from b, two parabolas between; for a > b its mirror image.
+    """Return the Z-shaped function: 1 up to a, 0 from b, two parabolas between; for a > b its mirror image.
 
     >>> zmf([10, 53.5, 97], 10, 97)
     array([1. , 0.5, 0. ])
@@ -28,35 +28,37 @@ def zmf(x: ArrayLike, a: float, b: float) -> Floats:
 
 
 def falling(x: ArrayLike, a: float, b: float, shape: str = "zmf") -> Floats:
-    """A restriction's value: 1 at a and beyond, 0 at b and beyond, `shape` between; a < b unless mirrored."""
+    """Return the value of a restriction: 1 at a and beyond, 0 at b and beyond, `shape` between; a > b mirrors it."""
     check_choice("restriction", shape, SHAPES)
     x = np.asarray(x, dtype=np.float64)
     if a == b:
-        raise UsageError(f"a restriction's threshold must differ from the original value, and both are {a:g}")
-    way = np.clip((x - a) / (b - a), 0.0, 1.0)
+        raise UsageError(f"The threshold of a restriction must differ from the original value. Both are {a:g}.")
+    position = np.clip((x - a) / (b - a), 0.0, 1.0)
     if shape == "linear":
-        return np.asarray(1.0 - way)
+        return np.asarray(1.0 - position)
     if shape == "step":
-        return np.asarray(way <= 0.0, dtype=np.float64)
-    return np.where(way <= 0.5, 1.0 - 2.0 * way**2, 2.0 * (1.0 - way) ** 2)
+        return np.asarray(position <= 0.0, dtype=np.float64)
+    return np.where(position <= 0.5, 1.0 - 2.0 * position**2, 2.0 * (1.0 - position) ** 2)
 
 
 @dataclass(frozen=True)
 class AutomaticThreshold:
-    """Threshold of an outlying region: the nth largest ordinary value, or (below) that minus a fifth of the gap.
+    """The threshold of an outlier region: the nth largest ordinary value, or (below) that minus a fifth of the gap.
 
-    For a region that is outlying from below it is the nth smallest, plus a fifth of the gap.
+    For a region that is an outlier from below it is the nth smallest value, plus a fifth of the gap.
     """
 
     nth: int = 1
     rule: str = "largest"
 
     def of(self, values: Floats, outlying: Ints) -> Floats:
-        """One threshold for each outlying region."""
-        check_choice("threshold rule", self.rule, RULES)
+        """Return one threshold per outlier region."""
+        check_choice("rule", self.rule, RULES)
         ordinary = np.sort(np.delete(values, outlying))
         if not 1 <= self.nth <= ordinary.size:
-            raise UsageError(f"nth must be between 1 and {ordinary.size} (the ordinary regions), not {self.nth}")
+            raise UsageError(
+                f"nth must be between 1 and {ordinary.size} (the number of ordinary regions), not {self.nth}."
+            )
         middle = np.median(ordinary)
         original = values[outlying]
         level = np.where(original >= middle, ordinary[-self.nth], ordinary[self.nth - 1])
@@ -65,7 +67,7 @@ class AutomaticThreshold:
 
 @dataclass(frozen=True)
 class Restrictions:
-    """One restriction for each outlying district, all of one shape."""
+    """One restriction per outlier region, all of one shape."""
 
     outlying: Ints
     threshold: Floats
@@ -73,12 +75,12 @@ class Restrictions:
     shape: str = "zmf"
     root: bool = False
 
-    def alone(self, district: int, values: ArrayLike) -> Floats:
-        """The restriction of one outlying district at these values; with `root` its square root."""
-        i = int(np.flatnonzero(self.outlying == district)[0])
+    def alone(self, region: int, values: ArrayLike) -> Floats:
+        """Return the restriction of one outlier region at these values; with `root` its square root."""
+        i = int(np.flatnonzero(self.outlying == region)[0])
         value = falling(values, self.threshold[i], self.original[i], self.shape)
         return np.sqrt(value) if self.root else value
 
     def compatibility(self, values: Floats) -> float:
-        """The product of the restrictions' values; with `root` its square root, as the paper printed."""
+        """Return the product of the restrictions; with `root` its square root, as in the published table."""
         return float(np.prod([float(self.alone(int(d), values[d])) for d in self.outlying]))

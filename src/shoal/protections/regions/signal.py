@@ -1,7 +1,7 @@
-"""Goal signals: how a group is spread over the districts (Chertov and Tavrov 2017).
+"""Signals: the number or share of target records per region (Chertov and Tavrov 2017).
 
-quantity: vital records of a district; concentration: their share of its records; difference: that share
-minus the share of a second group. Swaps keep the districts' sizes, so all three grow with the count.
+quantity: the target records of a region. concentration: their share of its records. difference: that share minus the
+share of a second group. Swaps keep the size of every region, so all three grow with the number of target records.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ KINDS = ("quantity", "concentration", "difference")
 
 @dataclass(frozen=True)
 class Signal:
-    """Counts of vital records by district and what a count means: value = (count - offset) / scale."""
+    """The number of target records per region, and what it means: value = (count - offset) / scale."""
 
     kind: str
     counts: Ints
@@ -31,28 +31,29 @@ class Signal:
         return self.of(self.counts)
 
     def of(self, counts: Ints) -> Floats:
-        """The signal that these counts would give."""
+        """Return the signal of these counts."""
         return np.asarray((counts - self.offset) / self.scale, dtype=np.float64)
 
     def renumbered(self, number: Ints) -> Signal:
-        """The same signal with district d called number[d]."""
+        """Return the same signal with region d called number[d]."""
         back = np.argsort(number)
         return Signal(self.kind, self.counts[back], self.offset[back], self.scale[back])
 
 
 def goal_signal(
-    district: Ints, vital: NDArray[np.bool_], kind: str = "quantity", second: NDArray[np.bool_] | None = None
+    region: Ints, is_target: NDArray[np.bool_], kind: str = "quantity", second: NDArray[np.bool_] | None = None
 ) -> Signal:
-    """The signal of the records marked `vital`; `district` holds each record's district, numbered from 0."""
+    """Return the signal of the target records; `region` holds the region of each record, numbered from 0."""
     check_choice("signal", kind, KINDS)
     if (second is None) == (kind == "difference"):
         raise UsageError(
-            "signal 'difference' needs a second group (its vital values), and no other signal takes one; "
-            f"signal is {kind!r}, and a second group was {'not ' if second is None else ''}given"
+            "The signal difference needs a second group. Add --second COLUMN=v1,v2, or use another --signal."
+            if second is None
+            else f"The signal {kind} does not use a second group. Remove --second, or add --signal difference."
         )
-    m = int(district.max()) + 1
-    sizes = np.bincount(district, minlength=m)
-    counts = np.bincount(district[vital], minlength=m).astype(np.int64)
-    offset = np.zeros(m) if second is None else np.bincount(district[second], minlength=m).astype(np.float64)
+    m = int(region.max()) + 1
+    sizes = np.bincount(region, minlength=m)
+    counts = np.bincount(region[is_target], minlength=m).astype(np.int64)
+    offset = np.zeros(m) if second is None else np.bincount(region[second], minlength=m).astype(np.float64)
     scale = np.ones(m) if kind == "quantity" else sizes.astype(np.float64)
     return Signal(kind, counts, offset, scale)

@@ -1,4 +1,4 @@
-"""The task of providing group anonymity (Chertov and Tavrov 2017): what is masked, and what a solution is."""
+"""The task of group anonymity (Chertov and Tavrov 2017): the data, the conditions, and what a solution is."""
 
 from __future__ import annotations
 
@@ -9,16 +9,23 @@ from functools import cached_property
 import numpy as np
 
 from shoal.arrays import Bools, Floats, Ints
-from shoal.errors import InputError, PromiseError, UsageError
+from shoal.errors import InputError, PromiseError, UsageError, counted
 from shoal.protections.regions.outliers import tau_test
 from shoal.protections.regions.restriction import AutomaticThreshold, Restrictions
 from shoal.protections.regions.signal import Signal, goal_signal
-from shoal.protections.regions.similarity import Influential
+from shoal.protections.regions.similarity import MatchingValues
+
+# What a lower bound of the distortion takes into account (see `bound.py`).
+COMPATIBILITY, TAU_TEST = "compatibility", "tau test"
 
 
 @dataclass(frozen=True)
 class Limits:
-    """When a solution is feasible: the compatibility, sensitivity and distortion thresholds, and alpha of the test."""
+    """The conditions of a feasible solution.
+
+    compatibility: the smallest allowed one. sensitivity: the share of the original outliers that may stay outliers.
+    distortion: the largest allowed share of the worst distortion. alpha, side: of the tau test.
+    """
 
     compatibility: float = 0.5
     sensitivity: float = 0.0
@@ -30,18 +37,21 @@ class Limits:
         for name in ("compatibility", "sensitivity", "distortion"):
             value = getattr(self, name)
             if not 0.0 <= value <= 1.0:
-                raise UsageError(f"the {name} threshold must be between 0 and 1, not {value!r}")
+                raise UsageError(f"{name} must be between 0 and 1, not {value!r}.")
 
 
 @dataclass(frozen=True)
 class Task:
-    """A file as arrays: each record's district and whether it is vital, with the signal and its outlying districts."""
+    """A file as arrays: the region of each record, its role in swaps, the signal and the outlier regions.
 
-    district: Ints
-    vital: Bools
-    partner: Bools
+    is_target: whether a record belongs to the target group. is_partner: whether it may be swapped with a target record.
+    """
+
+    region: Ints
+    is_target: Bools
+    is_partner: Bools
     signal: Signal
-    influential: Influential
+    matching: MatchingValues
     restrictions: Restrictions
     limits: Limits
 
@@ -51,60 +61,64 @@ class Task:
 
     @property
     def upper(self) -> Bools:
-        """Which of the outlying districts are so from above."""
+        """Which of the outlier regions are outliers from above."""
         return np.asarray(self.restrictions.threshold < self.restrictions.original)
 
     @property
-    def districts(self) -> int:
+    def region_count(self) -> int:
         return int(self.signal.counts.size)
 
     @cached_property
-    def vitals(self) -> Ints:
-        """The vital records, by district."""
-        rows = np.flatnonzero(self.vital)
-        return np.asarray(rows[np.argsort(self.district[rows], kind="stable")], dtype=np.int64)
+    def targets(self) -> Ints:
+        """The target records, by region."""
+        rows = np.flatnonzero(self.is_target)
+        return np.asarray(rows[np.argsort(self.region[rows], kind="stable")], dtype=np.int64)
 
     @cached_property
     def partners(self) -> Ints:
-        """The records that may be swapped with vital ones, by district."""
-        rows = np.flatnonzero(self.partner)
-        return np.asarray(rows[np.argsort(self.district[rows], kind="stable")], dtype=np.int64)
+        """The records that may be swapped with target records, by region."""
+        rows = np.flatnonzero(self.is_partner)
+        return np.asarray(rows[np.argsort(self.region[rows], kind="stable")], dtype=np.int64)
 
     @cached_property
     def room(self) -> Ints:
-        """The largest number of vital records in a district: those it has and one for each partner."""
-        return self.signal.counts + np.bincount(self.district[self.partners], minlength=self.districts)
+        """The largest possible number of target records per region: those it has, and one per partner."""
+        return self.signal.counts + np.bincount(self.region[self.partners], minlength=self.region_count)
 
     @cached_property
     def movable(self) -> int:
-        """Vital records that masking is about: those of districts outlying from above, the lack of those from below."""
+        """The number of target records to move: all of outliers from above, and what outliers from below lack."""
         counts, out = self.signal.counts[self.outlying], self.restrictions
         lack = np.ceil(out.threshold * self.signal.scale[self.outlying] + self.signal.offset[self.outlying]) - counts
         return int(np.where(out.threshold < out.original, counts, np.maximum(lack, 0)).sum())
 
     @property
     def worst(self) -> float:
-        """C_max: the worst total of the metric."""
-        return self.influential.worst * self.movable
+        """The worst total distortion (C_max in the publication)."""
+        return self.matching.worst * self.movable
 
     @property
     def unmasked_allowed(self) -> int:
-        """How many of the original outliers may stay outliers."""
+        """The number of original outliers that may stay outliers."""
         return int(np.floor(self.limits.sensitivity * self.outlying.size + 1e-9))
 
     def in_order(self, rows: Ints) -> Task:
-        """The same task with its records in another order: which of equally good swaps is chosen depends on it."""
+        """Return the same task with its records in another order; it decides between equally good swaps."""
         moved = replace(
-            self.influential,
-            ordinal=np.ascontiguousarray(self.influential.ordinal[:, rows]),
-            nominal=np.ascontiguousarray(self.influential.nominal[:, rows]),
+            self.matching,
+            ordinal=np.ascontiguousarray(self.matching.ordinal[:, rows]),
+            nominal=np.ascontiguousarray(self.matching.nominal[:, rows]),
         )
         return replace(
-            self, district=self.district[rows], vital=self.vital[rows], partner=self.partner[rows], influential=moved
+            self,
+            region=self.region[rows],
+            is_target=self.is_target[rows],
+            is_partner=self.is_partner[rows],
+            matching=moved,
         )
 
     def renumbered(self, number: Ints) -> Task:
-        """The same task with district d called number[d]: no choice may depend on how the districts are numbered."""
+        """Return the same task with region d called number[d]: no choice may depend on the numbers of the regions."""
         where = number[self.outlying]
         order = np.argsort(where)
         restrictions = replace(
@@ -114,10 +128,10 @@ class Task:
             original=self.restrictions.original[order],
         )
         signal = self.signal.renumbered(number)
-        return replace(self, district=number[self.district], signal=signal, restrictions=restrictions)
+        return replace(self, region=number[self.region], signal=signal, restrictions=restrictions)
 
-    def judge(self, counts: Ints, metric: float) -> Verdict:
-        """Compatibility, outliers and feasibility of a modified signal reached at a total metric."""
+    def judge(self, counts: Ints, distortion: float) -> Verdict:
+        """Return compatibility, outliers and feasibility of a modified signal with this total distortion."""
         values = self.signal.of(counts)
         test = tau_test(values, self.limits.alpha, self.limits.side)
         compatibility = self.restrictions.compatibility(values)
@@ -125,26 +139,29 @@ class Task:
         feasible = (
             compatibility >= self.limits.compatibility
             and unmasked <= self.unmasked_allowed
-            and metric <= self.limits.distortion * self.worst + 1e-9
+            and distortion <= self.limits.distortion * self.worst + 1e-9
         )
         return Verdict(compatibility, test.positions, unmasked, feasible)
 
     def check(self, swaps: Ints) -> Ints:
-        """The counts that swaps of (vital, partner) give; an error if a record is used twice or in the wrong role."""
-        vital, partner = swaps[:, 0], swaps[:, 1]
+        """Return the counts after swaps of (target record, partner).
+
+        Raise an error if a record is swapped twice or in the wrong role.
+        """
+        target, partner = swaps[:, 0], swaps[:, 1]
         if np.unique(swaps).size != swaps.size:
-            raise PromiseError("a record is in more than one swap")
-        if not (self.vital[vital].all() and self.partner[partner].all()):
-            raise PromiseError("a swap must exchange a vital record and one that is not")
-        if (self.district[vital] == self.district[partner]).any():
-            raise PromiseError("a swap must be between two districts")
-        moved = np.bincount(self.district[partner], minlength=self.districts)
-        return np.asarray(self.signal.counts + moved - np.bincount(self.district[vital], minlength=self.districts))
+            raise PromiseError("A record is in more than one swap.")
+        if not (self.is_target[target].all() and self.is_partner[partner].all()):
+            raise PromiseError("A swap does not exchange a target record and a record outside the target group.")
+        if (self.region[target] == self.region[partner]).any():
+            raise PromiseError("A swap is within one region.")
+        arrived = np.bincount(self.region[partner], minlength=self.region_count)
+        return np.asarray(self.signal.counts + arrived - np.bincount(self.region[target], minlength=self.region_count))
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a modified signal is worth."""
+    """The judgement of a modified signal. unmasked: the number of original outliers that are still outliers."""
 
     compatibility: float
     outliers: Ints
@@ -154,11 +171,11 @@ class Verdict:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Swaps of a vital record and its partner (record numbers), the counts they give, and what they cost."""
+    """Swaps of a target record and its partner (record numbers), the resulting counts, and their total distortion."""
 
     swaps: Ints
     counts: Ints
-    metric: float
+    distortion: float
     verdict: Verdict
     facts: dict[str, float] = field(default_factory=dict)
     decoys: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
@@ -170,26 +187,49 @@ class Solution:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a method found: feasible solutions, the least distortion first, and how it came by them.
+    """The result of a search: the feasible solutions, the lowest distortion first.
 
-    candidates: how many were judged. fittest: the best by fitness, feasible or not (memetic). bound: no masked
-    solution has less distortion (flow). traces: best, mean and deviation of the fitness by generation, a run each.
-    stopped: it was not done to its end. beyond: all solutions that were found, feasible or not (hiding).
+    candidates: the number of judged solutions. fittest: the best by fitness, feasible or not (memetic). bound: a lower
+    bound of the distortion (flow); bound_kind says of which solutions, see `bound.py`. traces: best, mean and standard
+    deviation of the fitness per generation, one array per run. stopped: whether the search was stopped before its end.
+    drawn_solutions: all solutions, feasible or not (hiding).
     """
 
     solutions: list[Solution]
     candidates: int
     fittest: Solution | None = None
     bound: float | None = None
+    bound_kind: str = COMPATIBILITY
     traces: list[Floats] = field(default_factory=list)
     stopped: bool = False
-    beyond: list[Solution] = field(default_factory=list)
+    drawn_solutions: list[Solution] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class TaskNames:
+    """The names that messages use: the column of the regions, the column of the target group, and the regions."""
+
+    parameter: str = ""
+    group: str = ""
+    regions: Sequence[object] = ()
+
+    @property
+    def of_parameter(self) -> str:
+        return f" (column {self.parameter!r})" if self.parameter else ""
+
+    @property
+    def of_group(self) -> str:
+        return f" (column {self.group!r})" if self.group else ""
+
+    def region(self, number: int) -> str:
+        """Return the name of a region, or its number from 0 if there are no names."""
+        return repr(str(self.regions[number])) if self.regions else f"number {number}"
 
 
 def masking_task(
-    district: Ints,
-    vital: Bools,
-    influential: Influential,
+    region: Ints,
+    is_target: Bools,
+    matching: MatchingValues,
     *,
     kind: str = "quantity",
     second: Bools | None = None,
@@ -198,55 +238,79 @@ def masking_task(
     threshold: Floats | AutomaticThreshold | None = None,
     shape: str = "zmf",
     root: bool = False,
-    labels: Sequence[object] | None = None,
+    names: TaskNames | None = None,
 ) -> Task:
-    """Set up the task: the signal, its outliers (or those named) and a restriction for each; labels: for messages."""
-    limits = limits or Limits()
+    """Return the task: the signal, its outliers (or the named ones) and a restriction per outlier.
+
+    names: of the columns and regions, for messages.
+    """
+    limits, names = limits or Limits(), names or TaskNames()
     threshold = AutomaticThreshold() if threshold is None else threshold
-    _check_groups(district, vital, second)
-    signal = goal_signal(district, vital, kind, second)
+    _check_groups(region, is_target, second, names)
+    signal = goal_signal(region, is_target, kind, second)
     values = signal.values
     if outlying is None:
         test = tau_test(values, limits.alpha, limits.side)
-        # Of equal values the test may throw out only some: they are masked together.
+        # Of equal values the test may remove only some. They are masked together.
         outlying = np.flatnonzero(np.isin(values, values[test.positions]))
         if outlying.size == 0:
-            why = "its pseudo-deviation is 0, so none can be found" if test.blind else "all values are ordinary"
-            raise InputError(
-                f"the tau test finds no outliers in the signal at alpha = {limits.alpha:g} ({why}): there is nothing "
-                "to mask. Take a larger --alpha, another --signal, or name the districts with --outliers (in Python: "
-                "alpha, signal, outliers)"
-            )
+            raise InputError(_no_outliers(limits.alpha, test.blind))
     outlying = np.unique(np.asarray(outlying, dtype=np.int64))
     if outlying.size >= values.size:
-        raise UsageError("at least one district must be left that is not to be masked: vital records have to go there")
+        raise UsageError(
+            f"--outliers names all {counted(values.size, 'region')}, so no region is left that target records could "
+            "move to. Name fewer regions."
+        )
     if isinstance(threshold, AutomaticThreshold):
         threshold = threshold.of(values, outlying)
     original = values[outlying]
     same = np.flatnonzero(threshold == original)
     if same.size:
         number = int(outlying[same[0]])
-        name = f"district {number} (counted from 0)" if labels is None else f"region {labels[number]!r}"
         raise UsageError(
-            f"{name} has the value {original[same[0]]:g}, which is its threshold too: give another threshold, or do "
-            "not mask it"
+            f"The signal of region {names.region(number)} is {original[same[0]]:g}, and so is its threshold. Use "
+            "another value in --thresholds, or leave the region out of --outliers."
         )
-    second_flags = np.zeros(vital.size, dtype=bool) if second is None else second
+    second_flags = np.zeros(is_target.size, dtype=bool) if second is None else second
     restrictions = Restrictions(outlying, np.asarray(threshold, dtype=np.float64), original, shape, root)
-    return Task(district, vital, ~vital & ~second_flags, signal, influential, restrictions, limits)
+    return Task(region, is_target, ~is_target & ~second_flags, signal, matching, restrictions, limits)
 
 
-def _check_groups(district: Ints, vital: Bools, second: Bools | None) -> None:
-    if district.size == 0 or district.shape != vital.shape:
-        raise UsageError("there must be at least one record, and every record must have a district")
-    m = int(district.max()) + 1
+def _no_outliers(alpha: float, blind: bool) -> str:
+    """Return the message for a signal without outliers."""
+    if blind:
+        return (
+            "The tau test cannot find outliers: the quartiles of the signal are equal, so its pseudo-standard "
+            "deviation is 0. Name the regions to mask with --outliers, or use another --signal."
+        )
+    return (
+        f"The tau test finds no outlier region at alpha {alpha:g}, so there is nothing to mask. Raise --alpha, use "
+        "another --signal, or name the regions with --outliers."
+    )
+
+
+def _check_groups(region: Ints, is_target: Bools, second: Bools | None, names: TaskNames) -> None:
+    if region.size == 0 or region.shape != is_target.shape:
+        raise UsageError("The file has no records.")
+    m = int(region.max()) + 1
     if m < 2:
-        raise InputError("all records are in one district: there is no other district to swap with")
-    if not vital.any():
-        raise InputError("no record is vital: there is no group to hide; look at the vital column and values")
-    if vital.all():
-        raise InputError("all records are vital: there is none left to swap them with")
-    if second is not None and (second & vital).any():
-        raise UsageError(f"{int((second & vital).sum())} records are in both groups of the concentration difference")
-    if second is not None and (second | vital).all():
-        raise InputError("all records are in one of the two groups: there is none left to swap them with")
+        raise InputError(
+            f"All records are in one region{names.of_parameter}. Swaps need at least two regions. Name another "
+            "column with --parameter."
+        )
+    if not is_target.any():
+        raise InputError(f"No record belongs to the target group{names.of_group}. Check the values of --vital.")
+    if is_target.all():
+        raise InputError(
+            f"All records belong to the target group{names.of_group}, so there is no record to swap them with. Name "
+            "fewer values in --vital."
+        )
+    if second is not None and (second & is_target).any():
+        raise UsageError(
+            f"{counted(int((second & is_target).sum()), 'record')} of the target group (--vital) are also in the "
+            "second group (--second). The two groups must not overlap."
+        )
+    if second is not None and (second | is_target).all():
+        raise InputError(
+            "All records are in one of the two groups, so there is no record to swap them with. Name fewer values."
+        )

@@ -25,9 +25,9 @@ def choices(
     return series_chart([front, chosen], x, y, log_x=log)
 
 
-def signal_chart(districts: Sequence[Any], signals: Mapping[str, tuple[Sequence[float], Sequence[Any]]]) -> Chart:
-    """Signals over the districts as lines; the outliers of each are marked."""
-    names = [str(d) for d in districts]
+def signal_chart(regions: Sequence[Any], signals: Mapping[str, tuple[Sequence[float], Sequence[Any]]]) -> Chart:
+    """Signals by region as lines, with the outliers of each marked."""
+    names = [str(d) for d in regions]
     drawn: list[Series] = []
     for i, (label, (values, outlying)) in enumerate(signals.items()):
         drawn.append(Series(label, range(len(names)), list(values), look=i))
@@ -41,7 +41,7 @@ def signal_chart(districts: Sequence[Any], signals: Mapping[str, tuple[Sequence[
                     f"outliers {label}", marked, found, False, titles=about, texts=texts, look=i, size=6, shape="ring"
                 )
             )
-    return series_chart(drawn, "district", "signal", names=names, zero=True)
+    return series_chart(drawn, "region", "signal", names=names, zero=True)
 
 
 def changes(names: Sequence[str], before: Sequence[float], after: Sequence[float], what: str) -> Chart:

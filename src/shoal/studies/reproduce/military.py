@@ -153,7 +153,7 @@ def _signal_table(task: Task, methods: dict[str, Run]) -> Table:
     signals |= {name: run.best.counts.tolist() for name, run in methods.items() if run.best is not None}
     return {
         "title": "Fig. 2: signals before and after",
-        "columns": ["signal", *(str(d) for d in range(1, task.districts + 1))],
+        "columns": ["signal", *(str(d) for d in range(1, task.region_count + 1))],
         "rows": [[name, *map(int, signal)] for name, signal in signals.items()],
         "note": "Of the original signal, the paper has regions 5 and 29 (97 and 45) and the total.",
     }
@@ -171,16 +171,16 @@ def _method_table(network: Network, methods: dict[str, Run]) -> Table:
         best = run.best
         if best is None:
             continue
-        optimum = network.target(best.counts)
-        least = best.metric if optimum is None else optimum.metric
+        optimum = network.reach(best.counts)
+        least = best.distortion if optimum is None else optimum.distortion
         rows.append(
             [
                 name,
                 run.answer.candidates,
                 len(run.answer.solutions),
-                best.metric,
+                best.distortion,
                 least,
-                100.0 * (best.metric / least - 1.0),
+                100.0 * (best.distortion / least - 1.0),
                 best.verdict.compatibility,
                 len(best.swaps),
                 run.answer.bound,
@@ -212,7 +212,7 @@ def _solution_table(task: Task, answer: Answer) -> Table:
         [
             i + 1,
             s.facts["fitness"],
-            s.metric,
+            s.distortion,
             s.verdict.compatibility,
             len(s.swaps),
             " ".join(str(int(d) + 1) for d in s.verdict.outliers),
@@ -229,7 +229,7 @@ def _solution_table(task: Task, answer: Answer) -> Table:
 
 
 def _chart(task: Task, methods: dict[str, Run]) -> Chart:
-    labels = list(range(1, task.districts + 1))
+    labels = list(range(1, task.region_count + 1))
     signals: dict[str, tuple[list[float], list[Any]]] = {
         "original": (task.signal.counts.tolist(), [int(d) + 1 for d in task.outlying])
     }
