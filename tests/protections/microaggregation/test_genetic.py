@@ -96,6 +96,36 @@ def test_whole_runs_equal_the_twin(
     assert int(state[0]) == slow.state
 
 
+@pytest.mark.parametrize(("n", "k"), [(11, 3), (14, 4), (15, 3), (41, 3)])
+@pytest.mark.parametrize("mutation", [0.1, 1.0])
+def test_a_long_call_equals_the_twin(n: int, k: int, mutation: float) -> None:
+    """A call computes thousands of draws at once, several times in these runs."""
+    values = np.random.default_rng(n).normal(size=(n, 2))
+    distances = ((values[:, None] - values[None]) ** 2).sum(axis=2)
+    chromosomes, sse = np.zeros((2, 12, n), dtype=np.int32), np.full((2, 12), np.inf)
+    best, least = np.zeros(n, dtype=np.int32), np.zeros(1)
+    state, counts = np.array([n], dtype=np.uint64), np.zeros(4, dtype=np.int64)
+    run = (distances, k, chromosomes, sse, best, least, state, counts)
+    generations = 60_000 // (12 * n)
+    kernel.begin(*run, 0)
+    kernel.advance(
+        *run, mutation, 0.3, 0.2, kernel.ONE_POINT, kernel.ROULETTE, generations, np.zeros(1, dtype=np.uint8)
+    )
+    slow = twin.run(
+        distances.tolist(),
+        k,
+        n,
+        population=12,
+        generations=generations,
+        mutation_rate=mutation,
+        crossover_rate=0.3,
+        inversion=0.2,
+    )
+    assert chromosomes[counts[kernel.HALF]].tolist() == slow.last
+    assert (best.tolist(), float(least[0]), int(counts[kernel.CONVERGED])) == (slow.best, slow.sse, slow.converged)
+    assert (int(counts[kernel.EVALUATIONS]), int(state[0])) == (slow.evaluations, slow.state)
+
+
 @settings(max_examples=60, deadline=None)
 @given(nasty(), st.integers(0, 1000), st.sampled_from(sorted(CROSSOVERS)), st.sampled_from(sorted(SELECTIONS)))
 def test_groups_have_k_to_2k_minus_1_records_and_the_input_is_unchanged(

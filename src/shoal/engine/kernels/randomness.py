@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from shoal.engine.kernels.compiling import inlined
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_GOLDEN_INVERSE = np.uint64(0xF1DE83E19937733D)  # their product is 1, modulo 2 ** 64
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX2 = np.uint64(0x94D049BB133111EB)
 _LOW32 = np.uint64(0xFFFFFFFF)
@@ -19,13 +20,37 @@ _UNIT = 1.0 / 9007199254740992.0  # 2 ** -53
 
 
 @inlined
-def draw(state: NDArray[np.uint64]) -> np.uint64:
-    """The next 64 random bits."""
-    state[0] += _GOLDEN
-    z = state[0]
+def next_state(state: np.uint64) -> np.uint64:
+    """The state after a draw."""
+    return np.uint64(state + _GOLDEN)
+
+
+@inlined
+def bits_of(state: np.uint64) -> np.uint64:
+    """The 64 random bits of the draw that ended in this state."""
+    z = state
     z = (z ^ (z >> _S30)) * _MIX1
     z = (z ^ (z >> _S27)) * _MIX2
     return np.uint64(z ^ (z >> _S31))
+
+
+@inlined
+def draw(state: NDArray[np.uint64]) -> np.uint64:
+    """The next 64 random bits."""
+    state[0] = next_state(state[0])
+    return bits_of(state[0])
+
+
+@inlined
+def skip(state: NDArray[np.uint64], draws: int) -> None:
+    """Advance the state by this number of draws."""
+    state[0] += np.uint64(draws) * _GOLDEN
+
+
+@inlined
+def draws_between(before: np.uint64, after: np.uint64) -> int:
+    """The number of draws that lead from one state to the other."""
+    return int(np.int64((after - before) * _GOLDEN_INVERSE))
 
 
 @inlined

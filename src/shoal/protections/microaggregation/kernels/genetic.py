@@ -1,7 +1,7 @@
-"""The canonical genetic algorithm for microaggregation (Solanas et al. 2006, Solanas 2008), many generations a call.
+"""The canonical genetic algorithm for microaggregation (Solanas et al. 2006, Solanas 2008), many generations per call.
 
-A chromosome has one gene a record, its group, of an alphabet of floor(n/k) symbols. All of a run's state
-is in arrays, so a run can be cut anywhere and goes on exactly where it was.
+A chromosome has one gene per record: its group, one of floor(n/k) symbols. All of a run's state is in arrays, so a
+run can be interrupted anywhere and continues exactly where it was.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.arrays import Bytes, Floats, Ints
-from shoal.engine.kernels.compiling import inner, kernel
-from shoal.engine.kernels.copying import copy_first
-from shoal.engine.kernels.randomness import below, draw, uniform
+from shoal.engine.kernels.compiling import bare, inlined, inner, kernel
+from shoal.engine.kernels.randomness import below, bits_of, draw, draws_between, next_state, skip, uniform
 
 Genes = NDArray[np.int32]
 Word = NDArray[np.uint64]
@@ -25,15 +24,22 @@ GENERATION, CONVERGED, EVALUATIONS, HALF = 0, 1, 2, 3
 
 _PENALISED = 1e-6  # the fitness of a chromosome that has a group outside k..2k-1
 _SAME = 1e-12  # a relative gain below this is rounding: the same groups under other names
+_SETS, _BITS, _ONE_SET = 4, np.uint64(16), np.uint64(0xFFFF)  # sets of records in a word, and the bits of each
+_FEW_RECORDS = 14  # `shares` then takes at most 128 kB
+_AHEAD = 4_096  # minimum number of draws computed at once
 _LOW32 = np.uint64(0xFFFFFFFF)
 _S32 = np.uint64(32)
+# Unsigned indices: Numba checks signed ones for negative values.
+_0, _1, _2 = np.uint64(0), np.uint64(1), np.uint64(2)
+_FIRST = np.uint8(1)
 
 
 @inner
-def _initialise(genes: Genes, k: int, symbols: int, sizes: Ints, state: Word) -> None:
+def _initialise(genes: Genes, k: int, symbols: int, sizes: Genes, state: Word) -> None:
     """Each gene a random group that is not full; then records move from groups above k to groups below it."""
     n = genes.size
-    sizes[:] = 0
+    for g in range(symbols):
+        sizes[g] = 0
     i = 0
     while i < n:
         g = below(state, symbols)
@@ -50,65 +56,127 @@ def _initialise(genes: Genes, k: int, symbols: int, sizes: Ints, state: Word) ->
                 sizes[g] += 1
 
 
-@inner
-def _evaluate(genes: Genes, distances: Floats, k: int, sizes: Ints, place: Ints, members: Ints) -> float:
-    """The SSE, or infinity where a group is outside k..2k-1 (an empty one is none).
+@bare
+def _share_of_each_set(distances: Floats, k: int, shares: Floats, members: Ints) -> None:
+    """Compute what each set of a few records adds to the SSE, indexed by the set's bits.
 
-    A group's share is the sum of its squared distances, pair by pair, over its size.
+    It is infinite for sets outside k..2k-1 records, and 0 for the empty set.
     """
-    n = genes.size
-    for g in range(sizes.size):
-        sizes[g] = 0
-    for i in range(n):
-        sizes[genes[i]] += 1
-    start, wrong = 0, False
-    for g in range(sizes.size):
-        wrong |= (sizes[g] != 0) & ((sizes[g] < k) | (sizes[g] >= 2 * k))
-        place[g] = start
-        start += sizes[g]
-    if wrong:
-        return np.inf
-    for i in range(n):
-        members[place[genes[i]]] = i
-        place[genes[i]] += 1
-    total, start = 0.0, 0
-    for g in range(sizes.size):
-        spread = 0.0
-        for a in range(start + 1, start + sizes[g]):
-            row = distances[members[a]]
-            for b in range(start, a):
-                spread += row[members[b]]
-        if sizes[g] != 0:
-            total += spread / sizes[g]
-        start += sizes[g]
+    for chosen in range(shares.size):
+        size, spread = 0, 0.0
+        for i in range(distances.shape[0]):
+            if (chosen >> i) & 1:
+                for b in range(size):
+                    spread += distances[i, members[b]]
+                members[size] = i
+                size += 1
+        shares[chosen] = np.inf
+        if size == 0:
+            shares[chosen] = 0.0
+        elif k <= size < 2 * k:
+            shares[chosen] = spread / size
+
+
+@inlined
+def _look_up(population: Genes, half: int, c: int, shares: Floats) -> float:
+    """The SSE of a chromosome of few records, as `_evaluate` gives it."""
+    sets, bit = np.uint64(0), _1
+    child, generation, i = np.uint64(c), np.uint64(half), np.uint64(0)
+    for _ in range(population.shape[2]):
+        sets |= bit << (np.uint64(population[generation, child, i]) * _BITS)
+        bit <<= _1
+        i += _1
+    total = 0.0
+    for _ in range(_SETS):
+        total += shares[sets & _ONE_SET]
+        sets >>= _BITS
     return total
 
 
-@inner
-def _keep_best(population: Genes, cost: Floats, best: Genes, least: Floats) -> bool:
+@bare
+def _count_sizes(population: Genes, half: int, c: int, sizes: Genes) -> None:
+    """Count the records of each group of a chromosome."""
+    for g in range(sizes.size):
+        sizes[g] = 0
+    for i in range(population.shape[2]):
+        sizes[population[half, c, i]] += 1
+
+
+@inlined
+def _evaluate(
+    population: Genes, half: int, c: int, distances: Floats, k: int, sizes: Genes, place: Ints, members: Ints
+) -> float:
+    """The SSE of a chromosome, or infinity where a group is outside k..2k-1 (an empty one does not count).
+
+    The sizes are those of `_count_sizes` or `_mutate`, in two halves. A group's share is the sum of its squared
+    distances, pair by pair, over its size.
+    """
+    symbols = sizes.size // 2
+    wrong = False
+    for g in range(symbols):
+        size = sizes[g] + sizes[g + symbols]
+        sizes[g] = size
+        wrong |= (size != 0) & ((size < k) | (size >= 2 * k))
+    if wrong:
+        return np.inf
+    start = 0
+    for g in range(symbols):
+        place[g] = start
+        start += sizes[g]
+    for i in range(population.shape[2]):
+        gene = np.uint32(population[half, c, i])
+        members[np.uint64(place[gene])] = i
+        place[gene] += 1
+    total = 0.0
+    begin = _0
+    for g in range(symbols):
+        spread = 0.0
+        end = begin + np.uint64(sizes[g])
+        for a in range(begin + _1, end):
+            one = np.uint64(members[a])
+            for b in range(begin, a):
+                spread += distances[one, np.uint64(members[b])]
+        if sizes[g] != 0:
+            total += spread / sizes[g]
+        begin = end
+    return total
+
+
+@bare
+def _keep_best(population: Genes, half: int, sse: Floats, best: Genes, least: Floats) -> bool:
     """Note the generation's best chromosome if it is better than all before."""
     c = 0
-    for i in range(1, cost.size):
-        if cost[i] < cost[c]:
+    for i in range(1, sse.shape[1]):
+        if sse[half, i] < sse[half, c]:
             c = i
-    if np.isinf(least[0]) or cost[c] < least[0] - _SAME * least[0]:
-        copy_first(best.size, population[c], best)
-        least[0] = cost[c]
+    if np.isinf(least[0]) or sse[half, c] < least[0] - _SAME * least[0]:
+        for i in range(best.size):
+            best[i] = population[half, c, i]
+        least[0] = sse[half, c]
         return True
     return False
 
 
 @inner
-def _turn_wheel(cost: Floats, selection: int, wheel: Floats, guide: Ints) -> None:
-    """The running sum of fitness (or of ranks, the worst 1), and where each slice of equal width begins in it."""
-    chromosomes = cost.size
-    if selection == RANK:
-        order = np.argsort(-cost, kind="mergesort")
-        for r in range(chromosomes):
-            wheel[order[r]] = r + 1.0
-    else:
-        for c in range(chromosomes):
-            wheel[c] = _PENALISED if np.isinf(cost[c]) else 1.0 / (cost[c] + 1.0)
+def _rank(cost: Floats, wheel: Floats) -> None:
+    """The rank of each chromosome, 1 for the worst."""
+    order = np.argsort(-cost, kind="mergesort")
+    for r in range(cost.size):
+        wheel[order[r]] = r + 1.0
+
+
+@bare
+def _weigh(sse: Floats, half: int, wheel: Floats) -> None:
+    """The fitness of each chromosome."""
+    for c in range(wheel.size):
+        cost = sse[half, c]
+        wheel[c] = _PENALISED if np.isinf(cost) else 1.0 / (cost + 1.0)
+
+
+@bare
+def _turn_wheel(wheel: Floats, guide: Ints) -> None:
+    """Sum the weights one after the other, and note where each slice of equal width begins."""
+    chromosomes = wheel.size
     for c in range(1, chromosomes):
         wheel[c] += wheel[c - 1]
     c = 0
@@ -118,63 +186,135 @@ def _turn_wheel(cost: Floats, selection: int, wheel: Floats, guide: Ints) -> Non
         guide[slot] = c
 
 
-@inner
-def _select(cost: Floats, selection: int, wheel: Floats, guide: Ints, state: Word) -> int:
-    """A parent: by the wheel, or the better of two."""
+@inlined
+def _select(sse: Floats, half: int, selection: int, wheel: Floats, guide: Ints, state: Word) -> int:
+    """Select a parent by the wheel, or the better of two."""
+    chromosomes = wheel.size
     if selection == TOURNAMENT:
-        a, b = below(state, cost.size), below(state, cost.size)
-        return b if cost[b] < cost[a] else a
+        a, b = below(state, chromosomes), below(state, chromosomes)
+        return b if sse[half, b] < sse[half, a] else a
     turn = uniform(state)
-    c = guide[int(turn * cost.size)]
-    while c < cost.size - 1 and wheel[c] <= turn * wheel[cost.size - 1]:
+    c = guide[int(turn * chromosomes)]
+    while c < chromosomes - 1 and wheel[c] <= turn * wheel[chromosomes - 1]:
         c += 1
     return int(c)
 
 
-@inner
-def _cross(one: Genes, other: Genes, crossover: int, state: Word) -> None:
-    """Exchange genes: behind one cut, between two, or each at even odds."""
-    n = one.size
-    if crossover == UNIFORM:
+@inlined
+def _inherit(
+    population: Genes, half: int, a: int, b: int, c: int, pair: bool, crossed: bool, crossover: int, state: Word
+) -> None:
+    """Write a child of parents a and b to c and, where there is room, its twin to c + 1.
+
+    Crossed children exchange genes: behind one cut, between two, or each at even odds.
+    """
+    n = population.shape[2]
+    start, end = n, n
+    if crossed and crossover != UNIFORM:
+        start = 1 + below(state, n - 1)
+        if crossover == TWO_POINT:
+            second = 1 + below(state, n - 1)
+            start, end = min(start, second), max(start, second)
+    _copy(population, half, a, c, 0, n)
+    if crossed:
+        _copy(population, half, b, c, start, end)
+    if pair:
+        _copy(population, half, b, c + 1, 0, n)
+        if crossed:
+            _copy(population, half, a, c + 1, start, end)
+    if crossed and crossover == UNIFORM:
         for i in range(n):
             if draw(state) >> np.uint64(63):
-                one[i], other[i] = other[i], one[i]
-        return
-    start, end = 1 + below(state, n - 1), n
-    if crossover == TWO_POINT:
-        second = 1 + below(state, n - 1)
-        start, end = min(start, second), max(start, second)
+                population[1 - half, c, i] = population[half, b, i]
+                if pair:
+                    population[1 - half, c + 1, i] = population[half, a, i]
+
+
+@inlined
+def _copy(population: Genes, half: int, parent: int, child: int, start: int, end: int) -> None:
+    """Copy a stretch of a parent's genes to the child of the other half."""
     for i in range(start, end):
-        one[i], other[i] = other[i], one[i]
+        population[1 - half, child, i] = population[half, parent, i]
 
 
-@inner
-def _mutate(genes: Genes, threshold: np.uint64, symbols: int, state: Word) -> bool:
-    """Each gene becomes, at the mutation rate, a random symbol; two genes share a draw. Tells if one changed."""
-    n = genes.size
-    changed = False
-    if threshold == 0:
-        return changed
-    for i in range(0, n, 2):
-        bits = draw(state)
-        if (bits & _LOW32) < threshold:
-            symbol = below(state, symbols)
-            changed = changed or symbol != genes[i]
-            genes[i] = symbol
-        if i + 1 < n and (bits >> _S32) < threshold:
-            symbol = below(state, symbols)
-            changed = changed or symbol != genes[i + 1]
-            genes[i + 1] = symbol
-    return changed
+@bare
+def _draw_ahead(state: np.uint64, threshold: np.uint64, symbols: int, steps: Bytes, hits: Bytes, drawn: Genes) -> None:
+    """Compute what each coming draw means, as a decision on two genes and as a symbol.
+
+    steps: the number of draws that the two genes take, 1 and one per gene that mutates. hits: bit 0 if the first gene
+    mutates, bit 1 if the second does. drawn: the symbol. Vector instructions compute many draws at once.
+    """
+    limit, bound = np.int64(threshold), np.uint64(symbols)
+    for j in range(steps.size):
+        state = next_state(state)
+        bits = bits_of(state)
+        high = bits >> _S32
+        first, second = np.int64(np.int64(bits & _LOW32) < limit), np.int64(np.int64(high) < limit)
+        steps[j] = np.uint8(1 + first + second)
+        hits[j] = np.uint8(first | (second << 1))
+        drawn[j] = (high * bound) >> _S32
 
 
-@inner
-def _invert(genes: Genes, state: Word) -> None:
+@inlined
+def _mutate(
+    population: Genes,
+    half: int,
+    c: int,
+    draws_used: int,
+    steps: Bytes,
+    hits: Bytes,
+    drawn: Genes,
+    sizes: Genes,
+) -> tuple[int, bool]:
+    """Replace each gene by a random symbol, at the mutation rate; two genes share a draw.
+
+    The draws are those of `_draw_ahead` that follow the used ones. No branch depends on a draw, because the processor
+    could not predict it. The loop also counts the sizes of the groups, odd genes in the second half of `sizes`, so
+    that two additions in a row do not wait for each other. Returns the number of draws used, and whether a gene
+    changed.
+    """
+    n = population.shape[2]
+    child, generation, at, i = np.uint64(c), np.uint64(half), np.uint64(draws_used), np.uint64(0)
+    odd = np.uint32(sizes.size // 2)
+    for g in range(sizes.size):
+        sizes[g] = 0
+    changed = np.int32(0)
+    for _ in range(n // 2):
+        hit = hits[at]
+        first, second = np.int32(hit & _FIRST), np.int32(hit >> _FIRST)
+        old, old_odd = population[generation, child, i], population[generation, child, i + _1]
+        change = np.int32((old ^ drawn[at + _1]) & -first)
+        change_odd = np.int32((old_odd ^ drawn[at + _1 + np.uint64(first)]) & -second)
+        gene, gene_odd = np.uint32(old ^ change), np.uint32(old_odd ^ change_odd)
+        population[generation, child, i] = gene
+        population[generation, child, i + _1] = gene_odd
+        sizes[gene] += 1
+        sizes[gene_odd + odd] += 1
+        changed |= change | change_odd
+        at += np.uint64(steps[at])
+        i += _2
+    if n % 2:
+        first = np.int32(hits[at] & _FIRST)
+        old = population[generation, child, i]
+        change = np.int32((old ^ drawn[at + _1]) & -first)
+        gene = np.uint32(old ^ change)
+        population[generation, child, i] = gene
+        sizes[gene] += 1
+        changed |= change
+        at += _1 + np.uint64(first)
+    return int(at), changed != 0
+
+
+@bare
+def _invert(population: Genes, half: int, c: int, state: Word) -> None:
     """Reverse a random stretch."""
-    start, end = below(state, genes.size), below(state, genes.size)
+    n = population.shape[2]
+    start, end = below(state, n), below(state, n)
     start, end = min(start, end), max(start, end)
     while start < end:
-        genes[start], genes[end] = genes[end], genes[start]
+        gene = population[half, c, start]
+        population[half, c, start] = population[half, c, end]
+        population[half, c, end] = gene
         start += 1
         end -= 1
 
@@ -191,18 +331,19 @@ def begin(
     counts: Ints,
     kept: int,
 ) -> None:
-    """The first generation: `kept` chromosomes that are there already, then random candidates for the optimum."""
+    """Make the first generation: `kept` chromosomes that exist already, then random candidates for the optimum."""
     chromosomes, n = population.shape[1], population.shape[2]
     symbols = n // k
-    sizes, place, members = np.empty(symbols, np.int64), np.empty(symbols, np.int64), np.empty(n, np.int64)
+    sizes = np.empty(2 * symbols, np.int32)
+    place, members = np.empty(symbols, np.int64), np.empty(n, np.int64)
     least[0] = np.inf
     for c in range(chromosomes):
-        genes = population[0, c]
         if c >= kept:
-            _initialise(genes, k, symbols, sizes, state)
-        sse[0, c] = _evaluate(genes, distances, k, sizes, place, members)
+            _initialise(population[0, c], k, symbols, sizes, state)
+        _count_sizes(population, 0, c, sizes)
+        sse[0, c] = _evaluate(population, 0, c, distances, k, sizes, place, members)
     counts[GENERATION], counts[CONVERGED], counts[EVALUATIONS], counts[HALF] = 0, 0, chromosomes, 0
-    _keep_best(population[0], sse[0], best, least)
+    _keep_best(population, 0, sse, best, least)
 
 
 @kernel(
@@ -225,49 +366,70 @@ def advance(
     generations: int,
     flag: Bytes,
 ) -> None:
-    """So many generations more, fewer once the flag is up.
+    """Run more generations; stop early once the flag is up.
 
     distances: squared, between all pairs. population, sse: two halves, the present generation in counts[HALF].
     best, least: the best chromosome so far and its SSE.
     """
     chromosomes, n = population.shape[1], population.shape[2]
     symbols = n // k
-    sizes, place, members = np.empty(symbols, np.int64), np.empty(symbols, np.int64), np.empty(n, np.int64)
+    sizes = np.empty(2 * symbols, np.int32)
+    place, members = np.empty(symbols, np.int64), np.empty(n, np.int64)
     wheel, guide = np.empty(chromosomes), np.empty(chromosomes, np.int64)
-    spare = np.empty(n, np.int32)
     threshold = np.uint64(round(mutation_rate * 4294967296.0))  # a gene mutates if 32 random bits are below
+    needed = 2 * n + 2  # more draws than the mutation of a chromosome takes
+    ahead = max(_AHEAD, 4 * needed)
+    steps, hits, drawn = np.empty(ahead, np.uint8), np.empty(ahead, np.uint8), np.empty(ahead, np.int32)
+    shares = np.empty(2**n if n <= _FEW_RECORDS and symbols <= _SETS else 0)
+    _share_of_each_set(distances, k, shares, members)
+    origin = state[0]
+    filled = False
     for _ in range(generations):
         if flag[0] != 0:
             return
         half = counts[HALF]
-        parents, cost = population[half], sse[half]
-        children, child_cost = population[1 - half], sse[1 - half]
+        if selection == RANK:
+            _rank(sse[half], wheel)
+        elif selection == ROULETTE:
+            _weigh(sse, half, wheel)
         if selection != TOURNAMENT:
-            _turn_wheel(cost, selection, wheel, guide)
-        copy_first(n, best, children[0])
-        child_cost[0] = least[0]
+            _turn_wheel(wheel, guide)
+        for i in range(n):
+            population[1 - half, 0, i] = best[i]
+        sse[1 - half, 0] = least[0]
         for c in range(1, chromosomes, 2):
-            a = _select(cost, selection, wheel, guide, state)
-            b = _select(cost, selection, wheel, guide, state)
+            a = _select(sse, half, selection, wheel, guide, state)
+            b = _select(sse, half, selection, wheel, guide, state)
             pair = c + 1 < chromosomes  # without room for the second child, it is not born
-            one, other = children[c], children[c + 1] if pair else spare
-            for i in range(n):
-                one[i], other[i] = parents[a, i], parents[b, i]
             crossed = uniform(state) < crossover_rate and a != b
-            if crossed:
-                _cross(one, other, crossover, state)
+            _inherit(population, half, a, b, c, pair, crossed, crossover, state)
             for twin in range(2 if pair else 1):
-                genes, parent = (one, a) if twin == 0 else (other, b)
-                changed = _mutate(genes, threshold, symbols, state) or crossed
+                changed = False
+                if threshold != 0:
+                    at = draws_between(origin, state[0])
+                    if not filled or at < 0 or at > ahead - needed:
+                        origin, filled, at = state[0], True, 0
+                        _draw_ahead(origin, threshold, symbols, steps, hits, drawn)
+                    end, changed = _mutate(population, 1 - half, c + twin, at, steps, hits, drawn, sizes)
+                    skip(state, end - at)
+                elif crossed:
+                    _count_sizes(population, 1 - half, c + twin, sizes)
+                changed = changed or crossed
                 if inversion_rate > 0.0 and uniform(state) < inversion_rate:
-                    _invert(genes, state)
+                    _invert(population, 1 - half, c + twin, state)
+                    if not changed and threshold == 0:
+                        _count_sizes(population, 1 - half, c + twin, sizes)
                     changed = True
                 if changed:
-                    child_cost[c + twin] = _evaluate(genes, distances, k, sizes, place, members)
+                    if shares.size:
+                        cost = _look_up(population, 1 - half, c + twin, shares)
+                    else:
+                        cost = _evaluate(population, 1 - half, c + twin, distances, k, sizes, place, members)
+                    sse[1 - half, c + twin] = cost
                     counts[EVALUATIONS] += 1
                 else:
-                    child_cost[c + twin] = cost[parent]
+                    sse[1 - half, c + twin] = sse[half, a if twin == 0 else b]
         counts[HALF] = 1 - half
         counts[GENERATION] += 1
-        if _keep_best(children, child_cost, best, least):
+        if _keep_best(population, 1 - half, sse, best, least):
             counts[CONVERGED] = counts[GENERATION]
