@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from shoal.measures.assessment import Assessment, assess_evidence
 from shoal.measures.compared import numbers_among
 from shoal.measures.convention import CONVENTIONS
 from shoal.measures.evidence import evidence_of_tables
+from shoal.measures.measure import declared_measures
 from shoal.sources.reading import as_table
 from shoal.table.kinds import kind_of
 from shoal.table.table import Table
@@ -30,6 +32,7 @@ def assess(
     *,
     quasi: Sequence[str] = (),
     confidential: Sequence[str] = (),
+    weight: str | None = None,
     convention: str = "sound",
     missing: str = "error",
     threads: int | None = None,
@@ -44,6 +47,8 @@ def assess(
         protected: The release: a `Table`, a data frame or a file.
         quasi: Quasi-identifiers, if the original does not name them.
         confidential: Confidential columns whose l and t are measured, if the original does not name them.
+        weight: Column of survey weights, if the original does not name it. The measures of loss are weighted. The
+            measures of risk are not: an intruder looks for a record, whatever its weight.
         convention: How measures are computed: sound, or thesis (as in the GOMM thesis).
         missing: What the protection did with missing values: error (there are none), drop or median.
         threads: Largest number of threads; all cores by default.
@@ -58,6 +63,8 @@ def assess(
     """
     check_choice("convention", convention, CONVENTIONS)
     before, after = as_table(original, quasi=quasi), as_table(protected)
+    if weight is not None:
+        before = before.with_roles(replace(before.roles, weight=weight))
     columns = tuple(dict.fromkeys((*before.quasi_columns(), *before.roles.derived)))
     before, after = _without_gaps(before, after, columns, missing)
     if before.rows != after.rows:
@@ -84,6 +91,19 @@ def assess(
         seed=seed,
     )
     return Control(threads=evidence.threads).call(lambda: assess_evidence(evidence))
+
+
+def weights_note(original: Table, figures: Assessment) -> str:
+    """Return which measures of an assessment are weighted and which are not, or '' if there are no weights."""
+    if original.roles.weight is None:
+        return ""
+    names = {weighted: [m.shown for m in declared_measures() if m.weighted == weighted] for weighted in (True, False)}
+    shown = {figure.shown for figure in figures.figures}
+    weighted, others = (", ".join(name for name in names[key] if name in shown) for key in (True, False))
+    return (
+        f"The weights {original.roles.weight!r} count in {weighted}. They do not change {others}: these count records, "
+        "because an intruder looks for a record, whatever its weight."
+    )
 
 
 def _without_gaps(before: Table, after: Table, columns: Sequence[str], missing: str) -> tuple[Table, Table]:

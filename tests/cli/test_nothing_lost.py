@@ -476,7 +476,10 @@ def test_on_a_full_disk_nothing_is_left_and_nothing_is_lost(tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
-@pytest.mark.parametrize("words", [["look", "in.csv"], ["look", "in.csv", "--json"], ["data", "list"]])
+@pytest.mark.parametrize(
+    "words",
+    [["look", "in.csv"], ["look", "in.csv", "--json"], ["data", "list"], ["--help"], ["--version"], ["mask", "--help"]],
+)
 def test_an_output_that_takes_no_more_is_told(words: list[str], desk: Path) -> None:
     with open("/dev/full", "w") as full:
         code = [sys.executable, "-m", "shoal", *words]

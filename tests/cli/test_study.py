@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from shoal.cli import main
+from shoal.errors import ShoalWarning
 
 
 def call(*arguments: str) -> str:
@@ -91,3 +92,118 @@ def test_genetic_refuses_weights(tmp_path: Path) -> None:
         main, ["microaggregate", str(source), "-k", "3", "--method", "genetic", "--quasi", "x", "--weight", "w"]
     )
     assert result.exit_code == 2 and "cannot honour weights" in result.stderr
+
+
+QUICK_GRID = ["--mutation", "0.1", "--crossover", "0.3", "--population", "4", "--repeats", "1", "--generations", "5"]
+
+
+def refused(*arguments: str) -> str:
+    result = CliRunner().invoke(main, [str(part) for part in arguments])
+    assert result.exit_code == 2, result.output
+    assert "Traceback" not in result.stderr
+    return result.stderr
+
+
+@pytest.fixture
+def gaps(tmp_path: Path) -> Path:
+    """Nine records; one value of y is missing."""
+    path = tmp_path / "gaps.csv"
+    y = [5.0, 1.0, None, 8.0, 2.0, 9.0, 4.0, 7.0, 3.0]
+    pl.DataFrame({"x": [float(i * i) for i in range(9)], "y": y, "z": [1.0, 7.0, 2.0] * 3}).write_csv(path)
+    return path
+
+
+@pytest.mark.parametrize("seed", ["-1", str(2**63), "1.5", "a"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["study", "sensitivity", "9x2", "--grid", "quick"],
+        ["study", "operators", "9x2"],
+        ["study", "alpha", "--quick"],
+        ["reproduce", "ga-small", "--quick"],
+        ["data", "make", "clustered", "-o", "made.csv"],
+        ["compare", "none.csv", "-k", "3"],
+        ["assess", "none.csv", "none.csv"],
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_a_seed_out_of_range_is_refused_at_once(command: list[str], seed: str) -> None:
+    assert "The seed must be a whole number from 0 to 9223372036854775807" in refused(*command, "--seed", seed)
+
+
+def test_the_python_functions_check_their_numbers() -> None:
+    from shoal.errors import UsageError
+    from shoal.studies.alpha import alpha_study
+    from shoal.studies.operators import study_operators
+    from shoal.studies.reproduce import reproduce
+    from shoal.studies.sensitivity import chosen_grid, random_set
+
+    values = random_set(9, 2, 0)
+    for call, message in [
+        (
+            lambda: chosen_grid("quick", population=(10.5,)),
+            "--population must be whole numbers from 2 to 100,000, not 10.5",
+        ),
+        (lambda: chosen_grid("quick", repeats=1.5), "--repeats must be a whole number, 1 or more, not 1.5"),
+        (lambda: chosen_grid("quick", generations=0), "--generations must be a whole number, 1 or more, not 0"),
+        (lambda: study_operators(values, 3, seeds=1.5), "seeds must be a whole number, 1 or more, not 1.5"),
+        (lambda: study_operators(values, 3, population=1), "population must be a whole number, 2 or more, not 1"),
+        (lambda: study_operators(values, 10), "k must be between 2 and 9"),
+        (lambda: study_operators(values, 3, first_seed=2**63), "The seed must be"),
+        (lambda: alpha_study(seed=-1), "The seed must be"),
+        (lambda: reproduce("ga-small", seed=2**63), "The seed must be"),
+    ]:
+        with pytest.raises(UsageError, match=message):
+            call()
+
+
+@pytest.mark.parametrize("study", ["sensitivity", "operators"])
+def test_studies_refuse_columns_they_do_not_know(study: str, gaps: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    for data in (gaps, "sme"):
+        message = refused("study", study, data, "--quasi", "nothing", "-o", folder)
+        assert "Unknown column 'nothing'" in message and "Available columns" in message
+    assert "random values have neither column names" in refused("study", study, "9x2", "--quasi", "x", "-o", folder)
+    assert "Remove --missing" in refused("study", study, "9x2", "--missing", "drop", "-o", folder)
+    assert "--missing must be error, drop or median" in refused("study", study, gaps, "--missing", "mean", "-o", folder)
+    assert not folder.exists()
+
+
+def test_studies_refuse_fractions_and_values_out_of_range(gaps: Path, tmp_path: Path) -> None:
+    assert "not 10.5" in refused("study", "sensitivity", "9x2", "--population", "4,10.5", "-o", tmp_path / "a")
+    assert "whole number" in refused("study", "operators", "9x2", "-k", "3,3.5", "-o", tmp_path / "a")
+    assert "k must be between 2 and 9" in refused("study", "operators", "9x2", "-k", "10", "-o", tmp_path / "a")
+    assert "--alphas must be numbers between 0 and 1" in refused("study", "alpha", "--quick", "--alphas", "0.01,2")
+
+
+@pytest.mark.parametrize("missing", ["drop", "median"])
+def test_studies_treat_missing_values(missing: str, gaps: Path, tmp_path: Path) -> None:
+    from shoal.studies.sensitivity import values_of
+
+    assert "missing" in refused("study", "sensitivity", gaps, "-k", "3", *QUICK_GRID, "-o", tmp_path / "a")
+    words = ["study", "sensitivity", gaps, "-k", "3", *QUICK_GRID, "--missing", missing, "-o", tmp_path / "b", "--json"]
+    assert json.loads(call(*map(str, words)))["runs"] == 1
+    frame = pl.read_csv(gaps)
+    by_hand = frame.drop_nulls() if missing == "drop" else frame.with_columns(pl.col("y").fill_null(4.5))
+    expected = tmp_path / "by_hand.csv"
+    by_hand.write_csv(expected)
+    with pytest.warns(ShoalWarning, match="missing values"):
+        values = values_of(str(gaps), missing=missing)
+    assert values.tolist() == values_of(str(expected)).tolist()
+
+
+def test_a_known_set_takes_some_of_its_columns() -> None:
+    from shoal.studies.datasets import load, numbers
+    from shoal.studies.sensitivity import values_of
+    from shoal.table.scaling import scale
+
+    table = load("sme")
+    one, two = table.quasi_columns()[:2]
+    assert values_of("sme").tolist() == scale(numbers("sme")).tolist()
+    assert values_of("sme", (two, one)).tolist() == scale(table.numbers([two, one])).tolist()
+
+
+def test_the_seed_of_operators_is_that_of_its_first_run(tmp_path: Path) -> None:
+    few = ["-k", "3", "--generations", "2", "--population", "6", "--seeds", "2", "--seed", "5"]
+    call("study", "operators", "sme", *few, "-o", str(tmp_path))
+    assert set(pl.read_parquet(tmp_path / "operators.parquet")["seed"]) == {5, 6}

@@ -453,9 +453,17 @@ def test_long_cells_are_kept_and_checked(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["rot13", "base64", "hex", "undefined", "no such", ""])
 def test_encodings_that_are_none_are_refused(tmp_path: Path, name: str) -> None:
     path = put(tmp_path, "a,b\n1,2\n")
-    with pytest.raises(UsageError, match="there is no encoding"):
+    with pytest.raises(UsageError, match="Unknown encoding"):
         read_file(path, encoding=name)
     run("microaggregate", path, "-k", 2, "--encoding", name, code=2)
+
+
+@pytest.mark.parametrize("name", ["idna", "IDNA", "punycode", "unicode_escape", "raw-unicode-escape"])
+def test_encodings_that_no_file_has_are_refused(tmp_path: Path, name: str) -> None:
+    path = put(tmp_path, "a,b\n1,2\n")
+    with pytest.raises(UsageError, match=f"'{name}' is not an encoding of text files: .* Use utf-8"):
+        read_file(path, encoding=name)
+    run("look", path, "--encoding", name, code=2)
 
 
 def test_options_are_checked(tmp_path: Path) -> None:
@@ -464,7 +472,7 @@ def test_options_are_checked(tmp_path: Path) -> None:
         read_file(path, delimiter="ab")
     with pytest.raises(UsageError, match=r"decimal must be '.' or ','"):
         read_file(path, decimal="_")
-    with pytest.raises(UsageError, match="there is no encoding 'utf-99'"):
+    with pytest.raises(UsageError, match="Unknown encoding 'utf-99'"):
         read_file(path, encoding="utf-99")
     with pytest.raises(InputError, match=r"line 2 of .* is not in the encoding utf-8"):
         read_file(put(tmp_path, b"a,b\n\xff,2\n"), encoding="utf-8")

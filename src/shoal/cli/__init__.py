@@ -87,6 +87,14 @@ class LazyGroup(click.Group):
         formatter.write("\nExamples:\n" + "".join(f"  {line}\n" for line in EXAMPLES))
         formatter.write("\nRun 'shoal COMMAND --help' for the options of a command.\n")
 
+    def main(self, *arguments: Any, **named: Any) -> Any:
+        """Run the command line. The help is printed before `invoke`, so a full disk is an error here too."""
+        try:
+            return super().main(*arguments, **named)
+        except OSError as error:
+            click.echo(f"Error: {printable(_os_message(error))}", err=True)
+            sys.exit(1)
+
     def invoke(self, ctx: click.Context) -> Any:
         from shoal.atomic import forget
         from shoal.cli.sigterm import ending_on_sigterm
@@ -107,8 +115,7 @@ class LazyGroup(click.Group):
         except OSError as error:
             if error.errno == errno.EPIPE:  # the reader has closed the pipe: click ends without a message
                 raise
-            what = "Cannot write the output" if error.filename is None else f"Cannot read or write {error.filename}"
-            _fail(ctx, f"{what}: {error.strerror or error}.", 1)
+            _fail(ctx, _os_message(error), 1)
         except KeyboardInterrupt:
             click.echo(printable(_stopped()), err=True)
             ctx.exit(130)
@@ -147,6 +154,12 @@ def _show_version(ctx: click.Context) -> NoReturn:
 
 def _show_warning(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:
     click.echo(f"Warning: {printable(str(message))}", err=True)
+
+
+def _os_message(error: OSError) -> str:
+    """Return the message for a file or an output that cannot be read or written."""
+    what = "Cannot write the output" if error.filename is None else f"Cannot read or write {error.filename}"
+    return f"{what}: {error.strerror or error}."
 
 
 def _fail(ctx: click.Context, message: str, code: int) -> NoReturn:

@@ -7,8 +7,16 @@ from typing import Any
 import click
 
 from shoal.cli.help import SectionedCommand
-from shoal.cli.options import csv_options, json_option, order_option, print_json, role_options, take_roles, with_options
-from shoal.errors import check_seed
+from shoal.cli.options import (
+    csv_options,
+    json_option,
+    order_option,
+    print_json,
+    role_options,
+    seed_option_with,
+    take_roles,
+    with_options,
+)
 
 
 @click.argument("original", type=click.Path())
@@ -27,14 +35,7 @@ from shoal.errors import check_seed
     metavar="[error|drop|median]",
     help="What the protection did with missing values.",
 )
-@click.option(
-    "--seed",
-    type=int,
-    metavar="N",
-    default=0,
-    show_default=True,
-    help="Seed of the order in which an intruder learns columns.",
-)
+@seed_option_with("Seed of the order in which an intruder learns columns.")
 @json_option
 def command(
     original: str, release: str, convention: str, missing: str, seed: int, as_json: bool, **arguments: Any
@@ -42,21 +43,23 @@ def command(
     """Measure the information loss and the disclosure risk of RELEASE against ORIGINAL.
 
     Both files must have the same records in the same order. Numeric columns have all measures. Text columns count in
-    the information loss, in the share of changed cells and in the equivalence classes.
+    the information loss, in the share of changed cells and in the equivalence classes. Weights (--weight) count in the
+    measures of loss, not in those of risk.
     """
-    from shoal.assessment import assess
+    from shoal.assessment import assess, weights_note
     from shoal.cli.tables import print_blocks
+    from shoal.report.page import Text
     from shoal.report.printed import assessment_table
     from shoal.sources.reading import read
 
-    check_seed(seed)
     roles = take_roles(arguments)
     before, after = read(original, **roles, **arguments), read(release, **arguments)
     figures = assess(before, after, convention=convention, missing=missing, seed=seed)
     if as_json:
         print_json(dict(figures))
     else:
-        print_blocks([assessment_table(figures)])
+        note = weights_note(before, figures)
+        print_blocks([assessment_table(figures), *([Text(note)] if note else [])])
 
 
 command = click.command(cls=SectionedCommand)(with_options(command, (*role_options, order_option, *csv_options)))

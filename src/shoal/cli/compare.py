@@ -15,9 +15,9 @@ from shoal.cli.options import (
     progress_bar,
     read_table,
     say_when_compiling,
+    seed_option,
     threads_option,
 )
-from shoal.errors import check_seed
 
 
 @click.command("compare", cls=SectionedCommand)
@@ -40,14 +40,7 @@ from shoal.errors import check_seed
 @click.option(
     "--report", type=FILE, metavar="FILE.html", help="Write an HTML report with the table and a risk-utility map."
 )
-@click.option(
-    "--seed",
-    type=int,
-    metavar="N",
-    default=0,
-    show_default=True,
-    help="Random seed. The same seed gives the same result.",
-)
+@seed_option
 @threads_option
 @json_option
 def command(report: str | None, as_json: bool, **arguments: Any) -> None:
@@ -62,7 +55,6 @@ def command(report: str | None, as_json: bool, **arguments: Any) -> None:
     if report is not None:
         check_place(report, arguments["file"])
         check_distinct({"--report": report}, {"--roles": arguments.get("roles")})
-    check_seed(arguments["seed"])
     table = read_table(arguments)
     with progress_bar("comparing") as progress:
         comparison = compare(table, progress=progress, **arguments)

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from shoal.cli.help import SectionedCommand
-from shoal.cli.options import json_option
-from shoal.errors import check_seed, counted
+from shoal.cli.options import json_option, seed_option_with
+from shoal.errors import counted
 
 
 @click.group()
@@ -51,14 +51,7 @@ def list_sets(as_json: bool) -> None:
     metavar="FILE",
     help="File to write; its ending decides the format.",
 )
-@click.option(
-    "--seed",
-    metavar="N",
-    type=int,
-    default=0,
-    show_default=True,
-    help="Random seed. The same seed gives the same rows.",
-)
+@seed_option_with("Random seed. The same seed gives the same rows.")
 @click.option("--rows", type=int, metavar="N", help="Number of records.")
 @click.option("--columns", type=int, metavar="N", help="Number of columns.")
 @json_option
@@ -67,7 +60,6 @@ def make(name: str, output: Path, seed: int, rows: int | None, columns: int | No
     from shoal.sources.files import check_target
     from shoal.studies import datasets
 
-    check_seed(seed)
     check_target(output)
     size = {"rows": rows, "columns": columns}
     frame = datasets.make(name, output, seed, **{k: v for k, v in size.items() if v is not None})

@@ -84,14 +84,28 @@ def input_options(command: F) -> F:
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
-seed_option = click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    metavar="N",
-    default=0,
-    show_default=True,
-    help="Random seed. The same seed gives the same result.",
-)
+
+
+class SeedType(click.ParamType):  # type: ignore[type-arg]
+    """A whole number that can be a seed."""
+
+    name = "N"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        from shoal.errors import UsageError, check_seed
+
+        try:
+            return check_seed(int(value) if isinstance(value, str) and value.strip().isdecimal() else value)
+        except UsageError as error:
+            self.fail(str(error), param, ctx)
+
+
+def seed_option_with(about: str) -> Callable[[F], F]:
+    """Return the option for a seed, with its own help text."""
+    return click.option("--seed", type=SeedType(), metavar="N", default=0, show_default=True, help=about)
+
+
+seed_option = seed_option_with("Random seed. The same seed gives the same result.")
 threads_option = click.option(
     "--threads", type=click.IntRange(min=1), metavar="N", help="Largest number of threads. [default: all cores]"
 )

@@ -16,6 +16,7 @@ from shoal.cli.options import (
     progress_bar,
     say_when_compiling,
     seed_option,
+    seed_option_with,
     threads_option,
 )
 
@@ -48,6 +49,13 @@ MOST_VALUES = 10_000  # largest number of values in a range
 quasi_option = click.option("--quasi", type=NAMES, default="", help="Columns to use. [default: all columns]")
 
 
+missing_option = click.option(
+    "--missing",
+    metavar="[error|drop|median]",
+    help="What to do with missing values. [default: error; drop for a known data set]",
+)
+
+
 def folder_option(default: str | None, about: str) -> Callable[[F], F]:
     """Return the option for the folder that a study writes."""
     folder = click.Path(file_okay=False)
@@ -75,6 +83,7 @@ def command() -> None:
 @click.argument("data")
 @click.option("-k", type=int, metavar="K", default=3, show_default=True, help="Smallest allowed group size.")
 @quasi_option
+@missing_option
 @click.option(
     "--grid",
     default="coarse",
@@ -101,6 +110,7 @@ def sensitivity(
     data: str,
     k: int,
     quasi: tuple[str, ...],
+    missing: str | None,
     output: str,
     as_json: bool,
     seed: int,
@@ -119,7 +129,7 @@ def sensitivity(
     say_when_compiling()
     check_study(data, output, ("runs.parquet", "runs.jsonl", "sensitivity.html", "sensitivity.json"))
     grid = chosen_grid(**options)
-    values = values_of(data, quasi, seed)
+    values = values_of(data, quasi, seed, missing)
     folder = Path(output)
     try:
         with progress_bar("runs") as progress:
@@ -146,6 +156,7 @@ def sensitivity(
     "-k", "levels", type=Numbers(), default="5", show_default=True, help="Smallest allowed group size, or several."
 )
 @quasi_option
+@missing_option
 @click.option(
     "--convention",
     type=click.Choice(["thesis", "sound"]),
@@ -177,6 +188,7 @@ def sensitivity(
     show_default=True,
     help="Number of runs per setting.",
 )
+@seed_option_with("Seed of the first run per setting; the other runs have the next seeds.")
 @click.option(
     "--threads",
     type=click.IntRange(min=1),
@@ -188,13 +200,24 @@ def sensitivity(
 @folder_option("operators", "Write the table and a report into FOLDER.")
 @click.option("--json", "as_json", is_flag=True, help="Print the paths of the results as one JSON object.")
 def operators(
-    data: str, levels: tuple[float, ...], quasi: tuple[str, ...], output: str, as_json: bool, **options: Any
+    data: str,
+    levels: tuple[float, ...],
+    quasi: tuple[str, ...],
+    missing: str | None,
+    seed: int,
+    output: str,
+    as_json: bool,
+    **options: Any,
 ) -> None:
-    """Study the operators of GOMM on DATA, alone and together. DATA is a file or a known data set."""
+    """Study the operators of GOMM on DATA, alone and together.
+
+    DATA is a file, a known data set (see `shoal data list`), or a size such as 20x2 for random values.
+    """
     from pathlib import Path
 
     import polars as pl
 
+    from shoal.errors import check_k
     from shoal.studies.operators import study_operators, write_operators
     from shoal.studies.sensitivity import values_of
 
@@ -202,9 +225,13 @@ def operators(
     if not all(level.is_integer() for level in levels):  # neither of NaN nor of infinity
         raise click.BadParameter("k must be a whole number, or several separated by commas.", param_hint="-k")
     check_study(data, output, ("operators.parquet", "operators.html"))
-    values = values_of(data, quasi, 0)
+    values = values_of(data, quasi, seed, missing)
+    for k in levels:
+        check_k(int(k), len(values))
     with progress_bar("operators") as progress:
-        tables = [study_operators(values, int(k), dataset=data, progress=progress, **options) for k in levels]
+        tables = [
+            study_operators(values, int(k), dataset=data, first_seed=seed, progress=progress, **options) for k in levels
+        ]
     table, page = write_operators(pl.concat(tables), Path(output))
     if as_json:
         print_json({"table": str(table), "page": str(page), "rows": sum(t.height for t in tables)})

@@ -183,13 +183,26 @@ def _check_zeros(raw: bytes, path: Path) -> None:
         raise InputError(f"the file {path} is not text: it has zero bytes, the first in line {line}")
 
 
+NOT_FOR_FILES = {
+    "idna": "it is for names of internet domains",
+    "punycode": "it is for names of internet domains",
+    "unicode-escape": "it is for source code of Python",
+    "raw-unicode-escape": "it is for source code of Python",
+}
+
+
 def _encoding_named(encoding: str) -> str:
-    """The standard name of a text encoding; Python has codecs of that kind only in name, such as rot13 and base64."""
+    """Return the standard name of the encoding of a text file. Python also has codecs that no file is written in."""
     try:
         name = codecs.lookup(encoding).name
         "a".encode(name)
     except (LookupError, UnicodeError, ValueError) as error:
-        raise UsageError(f"there is no encoding {encoding!r}; try utf-8, utf-16, cp1252 or latin-1") from error
+        raise UsageError(f"Unknown encoding {encoding!r}. Use utf-8, utf-16, cp1252 or latin-1.") from error
+    if name in NOT_FOR_FILES:
+        raise UsageError(
+            f"{encoding!r} is not an encoding of text files: {NOT_FOR_FILES[name]}. Use utf-8, utf-16, cp1252 or "
+            "latin-1."
+        )
     return name
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal.engine.control import Control, control_of
 from shoal.engine.progress import Progress
-from shoal.errors import ShoalError
+from shoal.errors import ShoalError, UsageError, check_seed
 from shoal.protections.regions.by_flow import mask_by_flow
 from shoal.protections.regions.outliers import outliers
 from shoal.protections.regions.task import Limits, Task, masking_task
@@ -36,7 +36,11 @@ def alpha_study(
     progress: Progress | None = None,
     control: Control | None = None,
 ) -> Result:
-    """How many outliers and feasible solutions each alpha leaves."""
+    """Return how many outliers and feasible solutions there are at each alpha."""
+    check_seed(seed)
+    for value in alphas:
+        if not 0.0 < value < 1.0:
+            raise UsageError(f"--alphas must be numbers between 0 and 1, such as 0.01,0.05, not {value:g}.")
     whole = control_of(control, None, progress)
     return whole.call(lambda: _alpha_study(task, alphas, seed, quick, whole))
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from shoal.engine.control import Control, control_of
 from shoal.engine.progress import Progress, silent
+from shoal.errors import UsageError, check_k, check_seed
 from shoal.measures.convention import CONVENTIONS
 from shoal.protections.grouping.cost import GroupingCost
 from shoal.protections.grouping.gomm import GommSettings, gomm
@@ -43,7 +44,15 @@ def study_operators(
     progress: Progress | None = None,
     control: Control | None = None,
 ) -> pl.DataFrame:
-    """The monitors' rows of all runs; what one run learnt of the column groups serves the next."""
+    """Return the rows of the monitors of all runs. Costs of column groups that one run computed serve the next run.
+
+    first_seed: the seed of the first run of each setting; the other runs have the next seeds.
+    """
+    check_k(k, len(values))
+    check_seed(first_seed)
+    for name, number, smallest in (("generations", generations, 1), ("population", population, 2), ("seeds", seeds, 1)):
+        if number != int(number) or number < smallest:
+            raise UsageError(f"{name} must be a whole number, {smallest} or more, not {number:g}.")
     whole = control_of(control, threads, progress, usual_threads=1)
     runs: list[tuple[str, GommSettings]] = [
         (COMBINED, GommSettings(population=population, generations=generations)),

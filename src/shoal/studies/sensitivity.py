@@ -24,7 +24,7 @@ from shoal.arrays import Floats
 from shoal.engine.control import Control, control_of
 from shoal.engine.partition.inputs import as_rows
 from shoal.engine.progress import Progress, silent
-from shoal.errors import InputError, UsageError, check_k, unknown
+from shoal.errors import InputError, UsageError, check_choice, check_k, check_seed, unknown
 from shoal.protections.microaggregation.methods.genetic import genetic
 from shoal.sources.files import atomically
 from shoal.sources.reading import as_table
@@ -86,9 +86,13 @@ def chosen_grid(
         raise unknown("grid", grid, GRIDS)
     for name, rates in (("mutation", mutation), ("crossover", crossover)):
         if not all(0 <= rate <= 1 for rate in rates or ()):
-            raise UsageError(f"--{name} takes rates between 0 and 1, not {', '.join(map(str, rates or ()))}.")
-    if not all(size in range(2, MOST_CHROMOSOMES + 1) for size in population or ()):
-        raise UsageError(f"--population takes whole numbers from 2 to {MOST_CHROMOSOMES:,}.")
+            raise UsageError(f"--{name} must be rates between 0 and 1, not {', '.join(map(str, rates or ()))}.")
+    for size in population or ():
+        if size not in range(2, MOST_CHROMOSOMES + 1):
+            raise UsageError(f"--population must be whole numbers from 2 to {MOST_CHROMOSOMES:,}, not {size:g}.")
+    for name, count in (("--repeats", repeats), ("--generations", generations)):
+        if count is not None and (count != int(count) or count < 1):
+            raise UsageError(f"{name} must be a whole number, 1 or more, not {count:g}.")
     sizes = None if population is None else tuple(int(size) for size in population)
     other = {
         "mutation_rate": mutation,
@@ -100,16 +104,32 @@ def chosen_grid(
     return replace(GRIDS[grid], **{name: value for name, value in other.items() if value is not None})  # type: ignore[arg-type]
 
 
-def values_of(data: str, quasi: Sequence[str] = (), seed: int = 0) -> Floats:
-    """Standardised values of a file, of a known set, or random ones of a size such as 20x2."""
+def values_of(data: str, quasi: Sequence[str] = (), seed: int = 0, missing: str | None = None) -> Floats:
+    """Return the standardized values of a file, of a known data set, or random values of a size such as 20x2.
+
+    missing: how to treat missing values: error, drop or median. The default is error, and drop for a known data set,
+    whose benchmarks use the complete records.
+    """
+    check_seed(seed)
+    if missing is not None:
+        check_choice("--missing", missing, ("error", "drop", "median"))
     if size := re.fullmatch(r"(\d+)x(\d+)", data):
         if not int(size[1]) or not int(size[2]):
             raise UsageError(f"{data} has no records or no columns: both numbers are at least 1, as in 20x2.")
+        for option, value in (("--quasi", ",".join(quasi)), ("--missing", missing)):
+            if value:
+                raise UsageError(
+                    f"{option} {value} cannot be used with {data}: random values have neither column names nor missing "
+                    f"values. Remove {option}."
+                )
         return random_set(int(size[1]), int(size[2]), seed)
-    if data in datasets.KNOWN:
-        return scale(datasets.numbers(data, seed))
-    table = as_table(data, quasi=quasi)
-    return scale(table.numbers(table.quasi_columns()))
+    is_known = data in datasets.KNOWN
+    table = as_table(datasets.load(data, seed) if is_known else data, quasi=quasi)
+    columns = table.quasi_columns()
+    for name in columns:
+        if name not in table.columns:
+            raise unknown("column", name, table.columns)
+    return scale(table.with_missing(missing or ("drop" if is_known else "error"), columns).numbers(columns))
 
 
 def random_set(n: int, d: int, seed: int) -> Floats:
@@ -128,9 +148,10 @@ def run_grid(
     progress: Progress | None = None,
     control: Control | None = None,
 ) -> pl.DataFrame:
-    """All runs of a grid on scaled values, one row each; kept in the folder, where a stopped study goes on."""
+    """Run a grid on scaled values and return one row per run. The folder keeps them, and a stopped study continues."""
     values = as_rows(values)
     check_k(k, len(values))
+    check_seed(seed)
     folder.mkdir(parents=True, exist_ok=True)
     done = _resume(folder / CHECKPOINT, _identity(values, k, grid, seed))
     whole = control_of(control, threads, progress)

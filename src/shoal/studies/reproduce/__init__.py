@@ -9,7 +9,7 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shoal.errors import unknown
+from shoal.errors import check_seed, unknown
 
 if TYPE_CHECKING:
     from shoal.studies.reproduce.result import Result
@@ -30,6 +30,7 @@ ENTRIES: dict[str, tuple[str, str]] = {
 
 def reproduce(name: str, data_folder: Path | None = None, quick: bool = False, seed: int = 0) -> Result:
     """The tables and charts of an entry."""
+    check_seed(seed)
     if name not in ENTRIES:
         raise unknown("reproduction", name, [*ENTRIES, "all"])
     module = ENTRIES[name][0]
