@@ -43,7 +43,7 @@ def release(people: Path, tmp_path: Path) -> Path:
 
 def test_exit_codes(people: Path, release: Path) -> None:
     result = run("check", people, release, *ROLES, "-k", 4)
-    assert "No promise is broken." in result.stdout and "for you to judge" in result.stdout
+    assert "No guarantee is broken." in result.stdout and "your judgement" in result.stdout
     assert "WARN" in result.stdout and "What an intruder finds" in result.stdout
     broken = attempt("check", people, release, *ROLES, "-k", 5)
     assert broken.exit_code == 1 and "BLOCK" in broken.stdout

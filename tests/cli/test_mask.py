@@ -59,7 +59,7 @@ def test_the_json_and_the_written_file_agree(survey: Path, tmp_path: Path) -> No
     out = ["-o", str(target), "--swaps", str(swap_file), "--report", str(page), "--identifiers", "name", "--json"]
     with pytest.warns(ShoalWarning, match="depend on a seed"):
         refused = run(survey, *QUICK, *SEED, *out)
-    assert isinstance(refused.exception, PromiseError) and "promises no k" in str(refused.exception)
+    assert isinstance(refused.exception, PromiseError) and "does not guarantee a k" in str(refused.exception)
     assert json.loads(refused.stdout)["written"] is False and not target.exists() and not swap_file.exists()
     with pytest.warns(ShoalWarning, match="depend on a seed"):
         result = run(survey, *QUICK, *SEED, *out, "--accept-k", "1")

@@ -116,7 +116,7 @@ def test_readable_table_and_report(people: Path, tmp_path: Path) -> None:
         assert word in result.stdout
     for title in ("Numbers", "What an intruder finds", "Findings"):
         assert title in result.stdout
-    assert re.search(r"^No promise is broken\. \d+ warnings are for you to judge\.$", result.stdout, re.MULTILINE)
+    assert re.search(r"^No guarantee is broken\. \d+ warnings need your judgement\.$", result.stdout, re.MULTILINE)
     html = page.read_text()
     assert "What was lost" in html and '<svg role="img"' in html and 'src="http' not in html
 

@@ -82,14 +82,14 @@ def test_a_later_step_that_breaks_an_earlier_promise_is_refused(people: Path, tm
     first = 'do = "microaggregate"\nquasi = ["age", "income"]\nk = 8\nmethod = "mdav"'
     second = 'do = "microaggregate"\nquasi = ["income", "age"]\nk = 3\nmethod = "mdav"'
     recipe = steps_file(tmp_path / "r.toml", first, second)
-    with pytest.raises(PromiseError, match=r"What step 1 \(microaggregate\) promised of age, income does not hold"):
+    with pytest.raises(PromiseError, match=r"guarantee of step 1 \(microaggregate\) for age, income does not hold"):
         shoal.run(recipe)
     swap = (
         'do = "mask"\nvital = ["job", ["guard"]]\nparameter = "district"\ninfluential = ["sex"]\nbudget = 40\nsteps = 9'
     )
     jobs = 'do = "generalize"\nquasi = ["job"]\nk = 150\neffort = "quick"'
     broken = steps_file(tmp_path / "b.toml", f"{swap}\ncompatibility = 0.1", jobs)
-    with pytest.raises(PromiseError, match=r"What step 1 \(mask\) promised of district does not hold in the final"):
+    with pytest.raises(PromiseError, match=r"guarantee of step 1 \(mask\) for district does not hold in the final"):
         shoal.run(broken)
     result = run("run", broken, "-o", tmp_path / "out.csv", code=1)
     assert "nothing is written" in result.stderr and not (tmp_path / "out.csv").exists()

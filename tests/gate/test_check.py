@@ -233,7 +233,7 @@ def test_l_is_read_or_refused() -> None:
     for wrong in ("many", ("entropy",), ("entropy", 1, 2), ("recursive", 2), 0):
         with pytest.raises(UsageError):
             read_diversity(wrong)
-    with pytest.raises(UsageError, match="not protected"):
+    with pytest.raises(UsageError, match="not a protected column"):
         shoal.check(ORIGINAL, RELEASE, **(PARTS | {"column_groups": [["visits"]]}))
     for wanted in ({"t": 0.5}, {"l": 2}):
         with pytest.raises(UsageError, match="confidential"):

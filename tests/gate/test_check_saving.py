@@ -96,7 +96,7 @@ def test_nothing_is_left_of_a_file_that_breaks_a_promise(
 
 def test_saving_under_a_policy(tmp_path: Path, ending: str) -> None:
     target = tmp_path / f"out.{ending}"
-    with pytest.raises(PromiseError, match="the policy 'public' blocks it.* k is 4, not 11") as refused:
+    with pytest.raises(PromiseError, match="the policy 'public' blocks it.* k is 4 instead of 11") as refused:
         save(RELEASE, target, policy="public", accept_k=K)  # what is accepted never overrides a policy
     assert {"known-k", "joint-k"} <= {f.check for f in refused.value.findings.blocking}
     assert not list(tmp_path.iterdir())
@@ -118,7 +118,7 @@ def test_a_column_without_a_role_is_refused_without_a_policy(tmp_path: Path, end
         save_checked(original, RELEASE, guarantees, target, Saving(), 0)
     least = refused.value.findings.figures.known.k
     assert not list(tmp_path.iterdir()) and least < K
-    with pytest.raises(PromiseError, match=f"k is {least}, not {least + 1}"):
+    with pytest.raises(PromiseError, match=f"k is {least} instead of {least + 1}"):
         save_checked(original, RELEASE, guarantees, target, Saving(accept_k=least + 1), 0)
     assert save_checked(original, RELEASE, guarantees, target, Saving(accept_k=least), 0).passed and target.exists()
 
@@ -140,7 +140,7 @@ def test_saving_beside_an_earlier_release(tmp_path: Path, shuffle: bool) -> None
     assert told["other"].status == "warn" and told["other"].figure == 1
     assert told["apart"].status == "warn" and "not measured" in told["apart"].finding
     target.unlink()
-    with pytest.raises(PromiseError, match="over both, the smallest class has 1 record"):
+    with pytest.raises(PromiseError, match="over both releases, the smallest class has 1 record"):
         save(RELEASE, target, previous=paths["other"], shuffle=shuffle, policy="scientific")
     assert not target.exists()
 
@@ -229,13 +229,16 @@ def test_a_policy_of_ones_own(tmp_path: Path) -> None:
     path.write_text(own + '[sources]\nk = "Decision 3 of our board"\n')
     assert found(RELEASE, policy=path)["dominance"].status == "block"
     for text, match in (
-        ("title = 1", "needs a title"),
+        ("title = 1", "has no title"),
         ('title = "a"\njustification = "b"\nblok = []', "Did you mean 'blocks'"),
         ('title = "a"\njustification = "b"\nblocks = ["dominanc"]', "Did you mean 'dominance'"),
-        ('title = "a"\njustification = "b"\n[thresholds]\nk = "two"', "must be a number"),
+        (
+            'title = "a"\njustification = "b"\n[thresholds]\nk = "two"',
+            "threshold k must be a number, 0 or more,.* not 'two'",
+        ),
         ('title = "a"\njustification = "b"\norder = "up"', "kept or shuffled"),
-        ("title =", "not TOML"),
-        (own, "the threshold k of the policy .* has no source"),
+        ("title =", "not valid TOML"),
+        (own, "The threshold k of the policy .* has no source"),
         (own + '[sources]\nk = " "', "has no source"),
         (own + '[sources]\nk = "a"\nkk = "b"', "Unknown threshold with a source 'kk'"),
         ('title = "a"\njustification = "b"\nexplicit = 1', "explicit must be true or false"),

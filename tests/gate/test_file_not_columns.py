@@ -62,7 +62,11 @@ def test_columns_without_a_role_break_k_and_nothing_is_written(
         "Nothing was written. 3 columns have no role and would be released unchanged: district, sex, education."
         in message
     )
-    assert "k is 1, not 5" in message and "Most is added by" in message and "shoal look FILE --save-roles" in message
+    assert (
+        "k is 1 instead of 5" in message
+        and "The columns that add most are" in message
+        and "shoal look FILE --save-roles" in message
+    )
     shown = json.loads(microaggregate(path, out, *roles, "--json", code=1).stdout)
     assert shown["written"] is False and not out.exists()
     figures = shown["figures"]
@@ -306,7 +310,7 @@ def test_the_order_of_a_shuffled_file_is_secret_and_repeats_from_the_recipe(
     run("run", recipe, "-o", again)
     assert again.read_bytes() == first.read_bytes()
     checked = run("check", path, first, "--recipe", recipe)
-    assert "No promise is broken" in checked.stdout
+    assert "No guarantee is broken" in checked.stdout
     typed = microaggregate(path, again.with_name("typed.csv"), *roles, "--seed", 4)
     assert "depend on a seed that you typed" in typed.stderr
 

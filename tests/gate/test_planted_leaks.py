@@ -119,7 +119,10 @@ def test_an_identifier_under_another_name(tmp_path: Path) -> None:
     copied = original.with_columns(pl.col("member").alias("alias"))
     hidden = refused(protected(copied, **named, confidential=["illness", "alias"]), tmp_path)
     assert "'alias' holds the values of 'member'" in hidden["identifiers"].finding
-    assert "still there" in shoal.check(original, original, k=K, **(ROLES | named))["identifiers"].finding
+    assert (
+        "'member' is still in the release"
+        in shoal.check(original, original, k=K, **(ROLES | named))["identifiers"].finding
+    )
     saved(protected(copied, identifiers=["member", "alias"]), tmp_path)
 
 
@@ -168,7 +171,7 @@ def test_rows_of_one_person_do_not_hide_each_other(tmp_path: Path) -> None:
 def test_a_unit_that_is_still_released_or_renumbered(tmp_path: Path) -> None:
     frame = protected(PANEL, unit="pid").frame
     found = shoal.check(PANEL, frame.with_columns(PANEL["pid"]), k=K, **ROLES, unit="pid")
-    assert "'pid' is still there" in found["identifiers"].finding and found["identifiers"].status == "block"
+    assert "'pid' is still in the release" in found["identifiers"].finding and found["identifiers"].status == "block"
     renumbered = PANEL.with_columns((pl.col("pid") * 17 % 83).alias("person"))
     roles = ROLES | {"unit": "pid", "confidential": ["illness", "person"]}
     again = shoal.check(renumbered, frame.with_columns(renumbered["person"]), k=K, **roles)

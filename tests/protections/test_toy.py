@@ -197,7 +197,7 @@ def test_the_release_check_refuses_what_it_does_not_keep(toy: Path) -> None:
     Path("out.csv").unlink()
     refused = CliRunner().invoke(main, [str(word) for word in (*down, "--step", 10, "--k", 3)])
     assert refused.exit_code == 1 and not Path("out.csv").exists()
-    assert "4 classes are smaller than 3" in refused.output
+    assert "4 classes have fewer than 3" in refused.output
 
 
 def test_a_later_check_takes_its_guarantee_from_the_recipe(toy: Path) -> None:
@@ -243,6 +243,6 @@ def test_the_protection_of_the_contributing_guide(tmp_path: Path, monkeypatch: p
         release = shoal.top_code("people.csv", 80, quasi=["age"])  # type: ignore[attr-defined]
         assert release.frame["age"].to_list() == [70, 80, 66, 80]
         refused = CliRunner().invoke(main, ["80" if word == "65" else word for word in words])
-        assert refused.exit_code == 1 and "3 classes are smaller than 3" in refused.output
+        assert refused.exit_code == 1 and "3 classes have fewer than 3" in refused.output
     finally:
         del sys.modules["shoal.protections.top_coding"]

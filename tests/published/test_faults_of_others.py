@@ -90,7 +90,7 @@ def test_missing_values_leave_k_clear(tmp_path: Path) -> None:
     assert min(Counter(pl.read_csv(target).rows()).values()) == told["figures"]["known"]["k"] >= 4
     gaps = next(f for f in told["findings"] if f["check"] == "missing")
     assert gaps["status"] == "warn" and gaps["figure"] == pl.read_csv(target)["b"].null_count() > 0
-    assert "and 1 if a missing cell is like no other" in gaps["finding"]
+    assert "and 1 if it differs from every other cell" in gaps["finding"]
     run("generalize", source, *common, "--json")
     after = pl.read_csv(target, infer_schema=False)
     assert after.null_count().sum_horizontal()[0] == 0

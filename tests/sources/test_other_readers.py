@@ -356,7 +356,7 @@ def test_every_saved_release_is_read_again(tmp_path: Path, monkeypatch: pytest.M
     release = shoal.microaggregate(shoal.read(path, quasi="rate", confidential="kept", unit=False), k=9, method="mdav")
     release.save(tmp_path / "good.csv", keep_order=True)
     monkeypatch.setattr("shoal.sources.csv.FORMAT", replace(FORMAT, write=unprotected(write_text)))
-    with pytest.raises(PromiseError, match="k is 1, not 9"):
+    with pytest.raises(PromiseError, match="k is 1 instead of 9"):
         release.save(tmp_path / "bad.csv", keep_order=True)
     monkeypatch.setattr("shoal.gate.saving.stop_if_blocked", lambda *_: None)
     with pytest.raises(AssertionError, match="text"):

@@ -1,7 +1,7 @@
-"""Columns cell by cell: which differ, to the bit, and which records look alike.
+"""Compare columns cell by cell, and group records into equivalence classes.
 
-A missing cell is null or NaN; one equals another. Floats are compared by their bits, so that -0.0 is not 0.0 and two
-numbers that print alike may differ.
+A missing cell is null or NaN, and all missing cells are equal. Floats are compared bit for bit, so that -0.0 differs
+from 0.0, and two numbers with the same decimal text may differ.
 """
 
 from __future__ import annotations
@@ -22,10 +22,13 @@ TEXT = (pl.String, pl.Categorical, pl.Enum)
 
 @dataclass(frozen=True, eq=False)
 class Classes:
-    """Records that look alike in some columns.
+    """The equivalence classes over some columns.
 
-    labels: each record's class (-1: suppressed). sizes: of the classes. order: the records class by class, each class
-    from its place in `starts` on.
+    Attributes:
+        columns: The columns.
+        labels: The class of each record; -1 for suppressed records.
+        sizes: The number of records in each class.
+        order: The records class by class; class i begins at `starts[i]`.
     """
 
     columns: tuple[str, ...]
@@ -39,7 +42,7 @@ class Classes:
 
     @property
     def first(self) -> Ints:
-        """A record of each class."""
+        """One record of each class."""
         return self.order[self.starts]
 
     @property
@@ -47,24 +50,24 @@ class Classes:
         return int(self.sizes.min()) if self.sizes.size else 0
 
     def reduced(self, ufunc: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
-        """Sums (np.add), least or greatest values of the classes."""
+        """Return the sums (np.add), minima (np.minimum) or maxima (np.maximum) of the classes."""
         return np.asarray(ufunc.reduceat(values[self.order], self.starts))
 
     def distinct(self, values: Ints) -> Ints:
-        """How many different values each class has."""
+        """Return the number of distinct values in each class."""
         inside, width = self.labels >= 0, int(values.max(initial=0)) + 1
         pairs = np.unique(self.labels[inside] * width + values[inside])
         return np.bincount(pairs // width, minlength=self.sizes.size).astype(np.int64)
 
     def ranked(self, values: Floats) -> Floats:
-        """The values class by class, rising within each."""
+        """Return the values class by class, in ascending order within each class."""
         return values[self.order][np.lexsort((values[self.order], self.labels[self.order]))]
 
 
 def classes(frame: pl.DataFrame, columns: tuple[str, ...], kept: Bools | None = None) -> Classes:
-    """The classes of the rows that are kept (all by default)."""
+    """Return the equivalence classes of the rows that are kept (all rows by default)."""
     parts = [comparable(frame[name]).rename(f"{j}") for j, name in enumerate(columns)]
-    if not columns:  # nothing distinguishes the records: one class
+    if not columns:  # without columns, all records are in one class
         parts = [pl.Series("0", np.zeros(frame.height, dtype=np.int8))]
     keys = pl.DataFrame([*parts, pl.Series("row", np.arange(frame.height))])
     if kept is not None and not kept.all():
@@ -78,7 +81,7 @@ def classes(frame: pl.DataFrame, columns: tuple[str, ...], kept: Bools | None = 
 
 
 def comparable(column: pl.Series) -> pl.Series:
-    """A column whose equal values are equal cells, to the bit: floats as the integers of their bits."""
+    """Return a column whose cells are equal exactly if the values are: floats become the integers of their bits."""
     dtype = column.dtype
     if dtype.is_float():
         values = column.cast(pl.Float64).to_numpy()
@@ -97,10 +100,14 @@ def comparable(column: pl.Series) -> pl.Series:
 def differing(
     before: pl.Series, after: pl.Series, *, blanks: bool = False, tolerance: float = 0.0, signed_zero: bool = True
 ) -> Bools:
-    """Which cells of two columns of one length differ.
+    """Return which cells of two columns of the same length differ.
 
-    blanks: an empty text and a missing one are the same, and blanks at a text's end do not count (SPSS, Stata, SAS).
-    tolerance: of numbers, relative, for formats that keep fewer digits. signed_zero: whether -0.0 differs from 0.0.
+    Args:
+        before: A column.
+        after: Another column.
+        blanks: Whether empty text equals missing text, and trailing blanks do not count (SPSS, Stata, SAS).
+        tolerance: The relative tolerance of numbers, for formats that store fewer digits.
+        signed_zero: Whether -0.0 differs from 0.0.
     """
     left, right = comparable(_plain(before, after)), comparable(_plain(after, before))
     if left.dtype == pl.String and right.dtype == pl.String and blanks:
@@ -118,7 +125,7 @@ def differing(
 
 
 def missing_cells(column: pl.Series) -> Bools:
-    """Which cells are null or NaN."""
+    """Return which cells are null or NaN."""
     gaps = column.is_null() | column.is_nan() if column.dtype.is_float() else column.is_null()
     return np.asarray(gaps.fill_null(True).to_numpy(), dtype=bool)
 
@@ -128,12 +135,12 @@ def is_number(column: pl.Series) -> bool:
 
 
 def numbers(column: pl.Series) -> Floats:
-    """A column of numbers as float64, NaN where a cell is missing."""
+    """Return a column of numbers as float64, with NaN for missing cells."""
     return np.array(column.cast(pl.Float64).to_numpy(), dtype=np.float64)
 
 
 def codes(column: pl.Series) -> Ints:
-    """A whole number for each distinct value, numbers in rising order; missing cells are the last."""
+    """Return a code for each distinct value; codes of numbers are in ascending order, and missing cells come last."""
     same = column.fill_nan(None) if column.dtype.is_float() else column if is_number(column) else comparable(column)
     same = same.cast(pl.Int8) if same.dtype == pl.Boolean else same
     ranks = same.rank("dense").cast(pl.Int64).fill_null(0).to_numpy().astype(np.int64)
@@ -141,7 +148,7 @@ def codes(column: pl.Series) -> Ints:
 
 
 def signs_of_zero(column: pl.Series) -> bool:
-    """Whether a column has both 0.0 and -0.0: one value, which a reader can still tell apart."""
+    """Whether a column has both 0.0 and -0.0: equal values that a reader can still distinguish."""
     if not column.dtype.is_float():
         return False
     values = numbers(column)
@@ -150,23 +157,23 @@ def signs_of_zero(column: pl.Series) -> bool:
 
 
 def _plain(column: pl.Series, other: pl.Series) -> pl.Series:
-    """A column in a type in which it can be compared with the other; exact, or it stays as it is."""
-    kind, beside = column.dtype, other.dtype
-    if kind == beside:
+    """Return a column in a type that can be compared with the other column, if this loses nothing."""
+    kind, other_kind = column.dtype, other.dtype
+    if kind == other_kind:
         return column
     if kind == pl.Null:
-        return column.cast(beside)
-    if kind == pl.Boolean and beside.is_numeric():
+        return column.cast(other_kind)
+    if kind == pl.Boolean and other_kind.is_numeric():
         column, kind = column.cast(pl.Int64), pl.Int64()
-    if kind.is_numeric() and (beside.is_numeric() or beside == pl.Boolean):
+    if kind.is_numeric() and (other_kind.is_numeric() or other_kind == pl.Boolean):
         return _exact_number(column)
-    if kind.is_temporal() and beside.is_temporal():
+    if kind.is_temporal() and other_kind.is_temporal():
         return _moment(column)
     return column
 
 
 def _exact_number(column: pl.Series) -> pl.Series:
-    """Whole numbers as Int64 where all fit, others as floats: one type for 5, 5.0 and 5 in eight bits."""
+    """Return numbers as floats, or as 128-bit integers if floats cannot hold them: 5 and 5.0 get the same type."""
     if column.dtype.is_integer() or column.dtype.is_decimal():
         wide = column.cast(pl.Float64)
         return wide if bool((wide.abs() <= 2**53).fill_null(True).all()) else column.cast(pl.Int128, strict=False)
@@ -174,14 +181,14 @@ def _exact_number(column: pl.Series) -> pl.Series:
 
 
 def _moment(column: pl.Series) -> pl.Series:
-    """Dates and times at the microsecond; other spans of time as they are."""
+    """Return dates and times in microseconds; other temporal types are unchanged."""
     if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime):
         return column.cast(pl.Datetime("us"))
     return column
 
 
 def text_of(column: pl.Series) -> pl.Series:
-    """A column as bare text, so that a value is found again in another type: '  Ann ' as 'ann', 7.0 as '7'."""
+    """Return a column as plain text, so that equal values of different types match: ' Ann ' as 'ann', 7.0 as '7'."""
     if column.dtype.is_float():
         whole = column.round(0).cast(pl.Int64, strict=False)
         same = (whole.cast(pl.Float64) == column).fill_null(False)
@@ -190,11 +197,11 @@ def text_of(column: pl.Series) -> pl.Series:
 
 
 def agreeing(same: pl.Series) -> float:
-    """The share of true cells."""
+    """Return the share of true cells."""
     return int(same.fill_null(False).sum()) / max(same.len(), 1)
 
 
 def sorted_rows(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-    """The rows of some columns in an order of their own: equal for two frames with the same rows."""
+    """Return the rows of some columns, sorted: two frames with the same rows give the same result."""
     bare = pl.DataFrame([comparable(frame[name]) for name in columns])
     return bare.sort(bare.columns) if columns else bare

@@ -1,6 +1,6 @@
-"""`shoal.check`: a release beside its original, every check of the gate, and what each has found.
+"""`shoal.check`: compare a release with its original, run every check, and collect the findings.
 
-read original and release --> put their rows side by side --> promises --> what may leak --> findings by policy
+read original and release --> align their rows --> verify guarantees --> look for disclosures --> findings by policy
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ from shoal.table.table import Table
 
 Check = Callable[[CheckContext], Finding | tuple[Finding, ...]]
 
-# What every release promises, in the order in which it is shown; the check of a type of promise stands in its own file.
-# Each of these checks always has an answer, but for those in PARTICULAR and for types that nobody promised.
+# The checks of guarantees, in the order in which they are shown. A type stands for the check of this kind of guarantee,
+# which has a file in gate/checks. A check runs always, unless PARTICULAR or a missing guarantee excludes it.
 PROMISES: tuple[Check | type[Promise], ...] = (
     every_release.rows, every_release.columns, every_release.written, every_release.identifiers,
     roles.looks_like_identifier, every_release.untouched, SameValues, Masked, roles.looks_like_unit, roles.known_k,
     roles.every_role, *OF_CLASSES, content.undone, content.row_order,
 )  # fmt: skip
-# What is promised of every table, whether it is written or not.
+# What every table guarantees, whether it is written or not.
 ALWAYS: tuple[Check, ...] = (
     every_release.rows, every_release.columns, every_release.identifiers, every_release.untouched,
     exposure.few_suppressed,
@@ -65,10 +65,10 @@ ALWAYS: tuple[Check, ...] = (
 PARTICULAR: Mapping[Check | type[Promise], Callable[[CheckContext], bool]] = {
     every_release.written: lambda context: context.expected is not None,
     Masked: lambda context: any(context.guarantees.of(kind, every_step=True) for kind in (SameValues, Masked)),
-    **dict.fromkeys(OF_CLASSES, lambda context: True),  # measured although nobody promised them
+    **dict.fromkeys(OF_CLASSES, lambda context: True),  # measured even if they are not guaranteed
 }
-# What may leak all the same.
-LEAKS: tuple[Check, ...] = (
+# The checks for other disclosures.
+DISCLOSURES: tuple[Check, ...] = (
     roles.released, exposure.missing, exposure.suppressed, exposure.maximum_risk, exposure.average_risk,
     exposure.row_risk, exposure.small_counts, linkage.linkages, content.narrow_classes, content.confidential_keys,
     content.few_valued, members.dominance, members.unchanged_rows, members.unchanged_cells, members.exact_means,
@@ -99,48 +99,67 @@ def check(
     seed: int | str | None = None,
     missing: str = "keep",
     round_weight: bool = False,
-    **given: Any,
+    **roles: Any,
 ) -> Findings:
-    """Look for broken guarantees and leaks in `release`, a file or frame made from `original`.
+    """Check a release against its original, its guarantees and a disclosure policy.
 
-    The columns' roles are those of `shoal.read`: quasi, identifiers, confidential, unit, as_is, drop, roles, and so on.
-    column_groups: columns that keep k together, where not all do at once. within: columns that no group crosses.
-    l: a number, ("entropy", l) or ("recursive", c, l). swapped: columns whose values changed places (group anonymity),
-    the column of the regions first. vital: the column and values of the target group whose regions were swapped, and
-    decoys: how many new outliers were asked for.
-    previous: an earlier release; first_release: there is none. accept_k: the k over everything known that is accepted
-    instead of the promised one. keep_order: the original order is kept although it discloses values.
-    shuffled: the rows are in another order on purpose; seed: the seed or the secret that gave this order, so that rows
-    can be compared again. missing: how the run handled the original's missing values in the protected columns: keep,
-    drop (rows left out) or median (filled in).
+    Args:
+        original: The original: a file, a data frame or a `Table`.
+        release: The release: a file, a data frame or a `Table`.
+        policy: A policy's name or a TOML file.
+        k: The guaranteed k; None: k is only measured.
+        column_groups: The column groups, if k is guaranteed within each of them instead of over all columns.
+        within: Columns that no group crosses.
+        l: The guaranteed l: a number, ("entropy", l) or ("recursive", c, l).
+        t: The guaranteed t.
+        distance: The distance between two values for t: equal or ordered.
+        swapped: The columns whose values were swapped (group anonymity), the regions first.
+        vital: The column and the values of the target group whose regions were swapped.
+        decoys: The number of new outlier regions that the publisher requested.
+        previous: An earlier release of the same records.
+        first_release: State that there is no earlier release.
+        accept_k: The smallest k over the known columns that is accepted instead of the guaranteed k.
+        keep_order: Accept the original row order although it discloses values.
+        shuffled: State that the rows were shuffled.
+        seed: The seed or the secret of the shuffle, so that rows can be compared.
+        missing: How the run handled missing values of the protected columns: keep, drop (records left out) or median.
+        round_weight: State that the weights are means of equivalence classes.
+        roles: The columns' roles, as in `shoal.read`: quasi, identifiers, confidential, unit, as_is, drop and so on.
+
+    Returns:
+        One finding per check.
+
+    Raises:
+        UsageError: An argument is invalid, or a file does not exist.
+        InputError: A file cannot be read.
 
     >>> frame = pl.DataFrame({"age": [23, 25, 60, 62]})
     >>> result = check(frame, frame, quasi=["age"], k=2)
     >>> result.passed, result["joint-k"].finding
-    (False, 'the smallest class over all protected columns has 1 record; 4 classes are smaller than 3')
+    (False, 'the smallest class over all protected columns has 1 record; 4 classes have fewer than 3')
     """
-    judge = policy_named(policy)
-    table = _table(original, given)
+    chosen_policy = policy_named(policy)
+    table = _table(original, roles)
     moved, kept = names(swapped, "swapped"), names(within, "within")
     Roles(quasi=(*moved, *kept)).check(table.columns)
-    chosen = _protected(table, moved, kept)
+    protected = _protected(table, moved, kept)
     weight = (table.roles.weight,) if round_weight and table.roles.weight else ()
     check_choice("distance", distance, DISTANCES)
-    classes = _promises_of_classes(chosen, kept, column_groups, k, table.roles.confidential, l, t, distance)
+    classes = _class_guarantees(protected, kept, column_groups, k, table.roles.confidential, l, t, distance)
     promises = (*classes, *(SameValues((name,)) for name in moved), *_masked(moved, vital, decoys))
-    guarantees = Guarantees(table.roles, tuple(dict.fromkeys((*chosen, *moved))), promises, weight)
-    before = handle_gaps(frame_of(table.frame), chosen, missing, table.roles)
+    guarantees = Guarantees(table.roles, tuple(dict.fromkeys((*protected, *moved))), promises, weight)
+    before = handle_gaps(frame_of(table.frame), protected, missing, table.roles)
     labels = table.source.labels.values if table.source is not None and table.source.labels is not None else {}
     context = CheckContext(
-        before, _written(release, before), guarantees, judge, labels=labels,
+        before, _written(release, before), guarantees, chosen_policy, labels=labels,
         previous=None if previous is None else _written(previous, before),
         accept_k=accept_k, first_release=first_release, keep_order=keep_order,
     )  # fmt: skip
     return examine(aligned(context, shuffled, seed))
 
 
-def _promises_of_classes(
-    chosen: tuple[str, ...],
+def _class_guarantees(
+    protected: tuple[str, ...],
     within: tuple[str, ...],
     column_groups: Sequence[Sequence[str]],
     k: int | None,
@@ -149,125 +168,129 @@ def _promises_of_classes(
     t: float | None,
     distance: str,
 ) -> list[Promise]:
-    """k, l and t as the caller names them; a k that nobody names is measured."""
+    """Return the guarantees k, l and t that the caller names; without a k, k is only measured."""
     for group in column_groups:
         for name in group:
-            if name not in chosen:
-                raise UsageError(f"the column group {', '.join(group)} names {name!r}, which is not protected")
-    sets = [(*group, *within) for group in column_groups] or [(*chosen, *within)]
+            if name not in protected:
+                raise UsageError(
+                    f"The column group {', '.join(group)} contains {name!r}, which is not a protected column. Name it "
+                    f"with --quasi or remove it from --groups."
+                )
+    sets = [(*group, *within) for group in column_groups] or [(*protected, *within)]
     groups, wanted_l = bool(column_groups), read_diversity(l)
-    found: list[Promise] = []
+    guarantees: list[Promise] = []
     for columns in sets:
-        found.append(KAnonymity(columns, 2 if k is None else k, group=groups, promised=k is not None))
+        guarantees.append(KAnonymity(columns, 2 if k is None else k, group=groups, promised=k is not None))
         if wanted_l is not None:
-            found.append(LDiversity(columns, confidential, wanted_l.l, wanted_l.kind, wanted_l.c))
+            guarantees.append(LDiversity(columns, confidential, wanted_l.l, wanted_l.kind, wanted_l.c))
         if t is not None or (distance != "equal" and confidential):
             limit = 1.0 if t is None else t
-            found.append(TCloseness(columns, confidential, limit, distance, promised=t is not None))
-    return found
+            guarantees.append(TCloseness(columns, confidential, limit, distance, promised=t is not None))
+    return guarantees
 
 
 def _masked(moved: Sequence[str], vital: tuple[str, Sequence[Any]] | None, decoys: int) -> tuple[Masked, ...]:
-    """The target group whose regions were swapped, where it was named: its signal is measured."""
+    """Return the target group whose regions were swapped, if it is named. Its signal is measured."""
     if vital is None:
         if decoys:
-            raise UsageError("--decoys belongs to a target group. Name it with --vital COL=v1,v2 or remove --decoys")
+            raise UsageError("--decoys needs a target group. Add --vital COLUMN=V1,V2 or remove --decoys.")
         return ()
     if not moved:
-        raise UsageError("--vital needs the column of the regions. Add --swapped COLUMN or remove --vital")
+        raise UsageError("--vital needs the column of the regions. Add --swapped COLUMN or remove --vital.")
     return (Masked((moved[0],), vital[0], tuple(vital[1]), decoys=decoys, promised=False),)
 
 
 def _protected(table: Table, moved: Sequence[str], within: Sequence[str]) -> tuple[str, ...]:
-    """The columns that were protected: those named, or else every column without a role."""
+    """Return the protected columns: the named quasi-identifiers, or else every column without a role."""
     if table.roles.quasi or table.roles.derived:
-        chosen = (*table.roles.quasi, *table.roles.derived)
+        columns = (*table.roles.quasi, *table.roles.derived)
     elif moved:
-        chosen = ()
+        columns = ()
     else:
-        chosen = table.without_role()
-    return tuple(name for name in chosen if name not in within)
+        columns = table.without_role()
+    return tuple(name for name in columns if name not in within)
 
 
 def examine(context: CheckContext) -> Findings:
-    """The findings on a context: every check, the three figures, and the CPU time of all this."""
+    """Run every check and measure the known-column figures."""
     begin = time.process_time()
-    found = _made(_with_other_types(PROMISES, context), context)
+    findings = _results(_with_other_types(PROMISES, context), context)
     for step in context.guarantees.steps:
         of_step = replace(context, guarantees=context.guarantees.of_step(step))
         if of_step.guarantees.of(KAnonymity):
-            kept = _made(OF_CLASSES, of_step)
-            found += [replace(finding, check=f"{finding.check} of step {step.number}") for finding in kept]
-    found += _made(LEAKS, context)
-    return Findings(found, context.policy.name, context.figures, time.process_time() - begin)
+            results = _results(OF_CLASSES, of_step)
+            findings += [replace(finding, check=f"{finding.check} of step {step.number}") for finding in results]
+    findings += _results(DISCLOSURES, context)
+    return Findings(findings, context.policy.name, context.figures, time.process_time() - begin)
 
 
 def broken_promises(context: CheckContext) -> list[str]:
-    """What does not hold of the table, as sentences: what every release promises, its promises, those of its steps."""
-    found = [finding for finding in _made((*ALWAYS, *_promised_types(context)), context) if finding.status == BLOCK]
-    problems = [as_sentences(finding) for finding in found]
+    """Return the guarantees that do not hold, as sentences: those of every release, of this one and of its steps."""
+    results = _results((*ALWAYS, *_promised_types(context)), context)
+    problems = [as_sentences(finding) for finding in results if finding.status == BLOCK]
     for step in context.guarantees.steps:
         of_step = replace(context, guarantees=context.guarantees.of_step(step))
-        for finding in _made(_promised_types(of_step), of_step):
+        for finding in _results(_promised_types(of_step), of_step):
             if finding.status == BLOCK:
                 last = step == context.guarantees.steps[-1]
-                later = "" if last else " A later step changed it: let the steps have different columns."
+                later = "" if last else " A later step changed these columns. Use different columns in each step."
                 columns = ", ".join(of_step.guarantees.columns)
                 problems.append(
-                    f"What step {step.number} ({step.name}) promised of {columns} does not hold in the final table. "
-                    f"{as_sentences(finding)}{later}"
+                    f"The guarantee of step {step.number} ({step.name}) for {columns} does not hold in the final "
+                    f"table. {as_sentences(finding)}{later}"
                 )
     return problems
 
 
 def _promised_types(context: CheckContext) -> tuple[type[Promise], ...]:
-    """The types of promises that hold for the whole release, in the order in which they were given."""
+    """Return the types of guarantees of the whole release, in their order."""
     return tuple(dict.fromkeys(type(promise) for promise in context.guarantees.of(Promise)))
 
 
 def _with_other_types(
     checks: Sequence[Check | type[Promise]], context: CheckContext
 ) -> tuple[Check | type[Promise], ...]:
-    """The checks, and those of types of promises that they do not name."""
+    """Return the checks, and those of further types of guarantees that the release has."""
     return (*checks, *(kind for kind in _promised_types(context) if kind not in checks))
 
 
-def _made(checks: Sequence[Check | type[Promise]], context: CheckContext) -> list[Finding]:
-    found: list[Finding] = []
-    of_promises = promise_checks()
+def _results(checks: Sequence[Check | type[Promise]], context: CheckContext) -> list[Finding]:
+    """Run those of the checks that apply."""
+    findings: list[Finding] = []
+    by_type = promise_checks()
     for entry in checks:
         function: Check
         if isinstance(entry, type):
-            function, wanted = of_promises[entry], bool(context.guarantees.of(entry, every_step=True))
+            function, applies = by_type[entry], bool(context.guarantees.of(entry, every_step=True))
         else:
-            function, wanted = entry, True
-        if PARTICULAR[entry](context) if entry in PARTICULAR else wanted:
+            function, applies = entry, True
+        if PARTICULAR[entry](context) if entry in PARTICULAR else applies:
             result = function(context)
-            found.extend([result] if isinstance(result, Finding) else result)
-    return found
+            findings.extend([result] if isinstance(result, Finding) else result)
+    return findings
 
 
 def aligned(context: CheckContext, shuffled: bool, seed: int | str | None) -> CheckContext:
-    """The context with the original's rows in the order of the release's, where that order can be known."""
+    """Return the context with the original's rows in the order of the release, if this order is known."""
     before, after = context.before, context.after
     if before.height != after.height:
         return replace(context, aligned=False)
     if seed is not None:
         rows = before[shuffled_order(seed, before, context.guarantees.changed)]
         return replace(context, before=rows, order="shuffled")
-    if shuffled:  # no column is sure to show that the rows stand side by side all the same
+    if shuffled:  # no column proves that the rows are aligned nevertheless
         return replace(context, order="shuffled", aligned=False)
     if not _moved(context):
         return context
     if context.policy.order == "shuffled":
         return replace(context, order="shuffled", aligned=False)
-    # Rows that only changed places are told as such; anything else is for the checks of cells.
+    # The check `rows` reports rows in another order. Other differences are left to the checks of cells.
     one, two = (sorted_rows(frame, context.untouched) for frame in (before, after))
     return replace(context, order="broken") if context.untouched and one.equals(two) else context
 
 
 def _moved(context: CheckContext) -> bool:
-    """Whether rows may have changed places: an untouched column differs, or groups do not hold their members."""
+    """Whether rows may be out of place: an unchanged column differs, or groups do not hold their members' mean."""
     if context.untouched:
         return any(cells.any() for cells in context.changed_cells.values())
     return members.misplaced(context) > 0 or (
@@ -275,21 +298,21 @@ def _moved(context: CheckContext) -> bool:
     )
 
 
-def _table(original: Any, given: Mapping[str, Any]) -> Table:
+def _table(original: Any, stated_roles: Mapping[str, Any]) -> Table:
     if not isinstance(original, Table):
-        return read(original, **given)
-    if not given:
+        return read(original, **stated_roles)
+    if not stated_roles:
         return original
-    return original.with_roles(read(original.frame, **given).roles.over(original.roles))
+    return original.with_roles(read(original.frame, **stated_roles).roles.over(original.roles))
 
 
 def _written(release: Any, like: pl.DataFrame) -> Written:
     if isinstance(release, (str, os.PathLike)):
         path = Path(release).expanduser()
         if not path.is_file():
-            raise UsageError(f"there is no file {path}")
+            raise UsageError(f"The release {path} does not exist. Check the path.")
         return read_written(path, like)
     frame = release.frame if isinstance(release, Table) else release
     index = getattr(frame, "index", None)
-    odd = index is not None and type(index).__name__ != "RangeIndex"
-    return Written(frame_of(frame), {"index": "of pandas"} if odd else {})
+    has_index = index is not None and type(index).__name__ != "RangeIndex"
+    return Written(frame_of(frame), {"index": "of pandas"} if has_index else {})

@@ -1,6 +1,7 @@
-"""What a check looks at: original and release side by side, what is guaranteed, and the policy.
+"""The input of every check: the original, the release, the guarantees and the policy.
 
-Rows stand side by side where `aligned`; a shuffled file whose seed is not known cannot be compared row by row.
+If `aligned`, row i of the release is the record of row i of the original. A shuffled file whose seed is unknown is not
+aligned and cannot be compared row by row.
 """
 
 from __future__ import annotations
@@ -39,13 +40,22 @@ STAR = "*"
 
 @dataclass(frozen=True, eq=False)
 class CheckContext:
-    """Everything that a check looks at.
+    """The input of every check, and what several checks compute from it.
 
-    order: kept, shuffled (on purpose) or broken. labels: value labels of the original file.
-    expected: the table that was to be written, where it is known. previous: an earlier release.
-    accept_k: the k that the publisher accepts instead of the promised one. first_release: the publisher states that
-    there is no earlier one. keep_order: the publisher wants the original order although it gives values away.
-    row_numbers: the number of each row in the original data, counted from 1; None where it is not known.
+    Attributes:
+        before: The original.
+        written: The released file.
+        guarantees: What is guaranteed, and the columns' roles.
+        policy: The policy that decides which findings block.
+        order: kept, shuffled (on purpose) or broken.
+        aligned: Whether the rows of both files can be compared.
+        labels: The value labels of the original file.
+        expected: The table that was to be written, if it is known.
+        previous: An earlier release.
+        accept_k: The k that the publisher accepts instead of the guaranteed one.
+        first_release: Whether the publisher states that there is no earlier release.
+        keep_order: Whether the publisher keeps the original order although it discloses values.
+        row_numbers: The number of each row in the original data, counted from 1, if it is known.
     """
 
     before: pl.DataFrame
@@ -73,9 +83,9 @@ class CheckContext:
 
     @cached_property
     def seen(self) -> pl.DataFrame:
-        """The release as a reader may see it: columns as text where equal values differ as text.
+        """The release as other programs may show it: a column as text, if equal values have different texts.
 
-        NaN and null are one value, missing; but some programs show which is which.
+        NaN and null are the same value here (missing), but some programs show them differently.
         """
         gaps = [c.name for c in self.after.get_columns() if c.dtype.is_float() and c.null_count() and c.is_nan().any()]
         seen = self.after.with_columns(self.after[name].cast(pl.String) for name in gaps)
@@ -87,17 +97,17 @@ class CheckContext:
 
     @cached_property
     def columns(self) -> KnownColumns:
-        """The released columns by who may know them."""
+        """The released columns, by what an intruder may know."""
         return known_columns(self.guarantees, self.after.columns)
 
     @cached_property
     def figures(self) -> Figures:
-        """k, unique records and people found over the three sets of columns."""
+        """k, unique records and linkage over the three sets of columns."""
         return measure_figures(self)
 
     @cached_property
     def copies(self) -> dict[str, str]:
-        """The released columns that hold the original values of a protected one, and which."""
+        """The released columns that copy the original values of a protected column, with that column."""
         return copied_columns(self)
 
     @cached_property
@@ -107,41 +117,41 @@ class CheckContext:
 
     @cached_property
     def untouched(self) -> tuple[str, ...]:
-        """The columns that should be unchanged, and that the release has."""
+        """The released columns that must be unchanged."""
         left_out = {*self.guarantees.roles.removed, *self.guarantees.changed}
         return tuple(name for name in self.before.columns if name not in left_out and name in self.after.columns)
 
     @property
     def required_k(self) -> int:
-        """The k that the known columns must keep: the accepted or the promised one; 2 where none was promised."""
+        """The k that the known columns must have: the accepted or the guaranteed one, or 2 if there is neither."""
         return self.promised_k if self.accept_k is None else self.accept_k
 
     @property
     def wanted_k(self) -> int:
-        """The promised k or the policy's, whichever is larger: what an accepted k does not change."""
+        """The larger of the guaranteed k and the policy's k, whatever k the publisher accepts."""
         return max(self.promised_k, self.policy.thresholds.k or 0)
 
     @property
     def promised_k(self) -> int:
-        """The largest k that was promised or wanted; 2 where none was."""
+        """The largest guaranteed k, or 2 if none is guaranteed."""
         return max((promise.k for promise in self.guarantees.of(KAnonymity, every_step=True)), default=2)
 
     @cached_property
     def units(self) -> Ints | None:
-        """Each record's person or household, numbered from 0, where a column marks it."""
+        """The person or household of each record, numbered from 0; None if no column is the unit."""
         name = self.guarantees.unit
         if name is None or not self.aligned:
             return None
         return codes(self.before[name]) - 1
 
-    def unit_counts(self, found: Classes) -> Ints:
-        """The distinct persons of each class: its records, or its distinct units."""
-        return found.sizes if self.units is None else found.distinct(self.units)
+    def unit_counts(self, groups: Classes) -> Ints:
+        """Return the number of records in each class, or of distinct units if there is a unit column."""
+        return groups.sizes if self.units is None else groups.distinct(self.units)
 
     # -- suppressed rows and classes -------------------------------------------------------------
 
     def starred(self, name: str) -> Bools:
-        """The cells of a column that hold no value: a star, or in a typed column missing."""
+        """Return which cells of a column are suppressed: a star in text, a missing value in other types."""
         column = self.after[name]
         if column.dtype in TEXT:
             return np.asarray((column.cast(pl.String) == STAR).fill_null(False).to_numpy(), dtype=bool)
@@ -149,7 +159,7 @@ class CheckContext:
 
     @cached_property
     def _marked(self) -> Bools:
-        """The rows in which a protected column is suppressed: a star, or a typed cell that had a value before."""
+        """The rows with a suppressed cell in a protected column. A cell that was missing before does not count."""
         marked = np.zeros(self.rows, dtype=bool)
         for name in self.quasi:
             cells = self.starred(name)
@@ -159,7 +169,7 @@ class CheckContext:
         return marked
 
     def kept_over(self, columns: tuple[str, ...]) -> Bools:
-        """The rows that are not suppressed: those without a value in every one of the columns are."""
+        """Return the rows that are not suppressed. A suppressed row has no value in any of the columns."""
         starred = self._marked.copy() if columns else np.zeros(self.rows, dtype=bool)
         for name in columns:
             if not starred.any():
@@ -173,7 +183,7 @@ class CheckContext:
         return self.kept_over(self.quasi)
 
     def over(self, columns: tuple[str, ...], *, with_suppressed: bool = False) -> Classes:
-        """The equivalence classes over some columns, suppressed rows apart; each set is counted once."""
+        """Return the equivalence classes over some columns, without suppressed rows. The result is cached."""
         kept = None if with_suppressed else self.kept_over(columns)
         kept = None if kept is None or kept.all() else kept
         key = (frozenset(columns), kept is None)
@@ -188,59 +198,62 @@ class CheckContext:
 
     @cached_property
     def known(self) -> Classes:
-        """The classes over everything that an intruder may know."""
+        """The classes over all columns that an intruder may know."""
         return self.over(self.columns.known)
 
     @cached_property
     def class_sets(self) -> list[Classes]:
-        """The classes in which k is promised: over each column group, or over all quasi-identifiers."""
+        """The classes in which k is guaranteed: over each column group, or over all quasi-identifiers."""
         groups = [tuple(name for name in group if name in self.quasi) for group in self.guarantees.column_groups]
         if not any(groups):
             return [self.joint] if self.quasi else []
         return [self.over(group) for group in groups if group]
 
     def over_released(self, columns: tuple[str, ...]) -> Classes:
-        """The equivalence classes over those of the columns that the release has."""
+        """Return the equivalence classes over those of the columns that the release has."""
         return self.over(tuple(name for name in columns if name in self.after.columns))
 
     @cached_property
     def aggregated(self) -> dict[str, tuple[Floats, Floats]]:
-        """The quasi-identifiers that are numbers before and after: both, row by row."""
+        """The quasi-identifiers that are numbers before and after, with both versions row by row."""
         if not self.aligned:
             return {}
         labels = {*self.guarantees.roles.nominal, *self.guarantees.roles.order}  # numbers that are codes
-        both = [
+        names = [
             name
             for name in self.quasi
             if name not in labels and is_number(self.before[name]) and is_number(self.after[name])
         ]
-        return {name: (numbers(self.before[name]), numbers(self.after[name])) for name in both}
+        return {name: (numbers(self.before[name]), numbers(self.after[name])) for name in names}
 
     @cached_property
     def changed_cells(self) -> dict[str, Bools]:
-        """For each untouched column, the rows in which it differs from the original."""
-        ways: dict[str, Any] = {"blanks": self.written.blanks, "tolerance": self.written.tolerance}
-        # Columns that no group crosses are protected too, and a protected column has one zero.
+        """For each unchanged column, the rows in which it differs from the original."""
+        precision: dict[str, Any] = {"blanks": self.written.blanks, "tolerance": self.written.tolerance}
+        # Columns that no group crosses are protected too, and a protected column has no -0.0.
         exact = {name: name not in self.guarantees.within for name in self.untouched}
         return {
-            name: differing(self.before[name], self.after[name], signed_zero=exact[name], **ways)
+            name: differing(self.before[name], self.after[name], signed_zero=exact[name], **precision)
             for name in self.untouched
         }
 
     @cached_property
     def kept_values(self) -> list[tuple[Bools, Bools]]:
-        """For each quasi-identifier: rows with the original value; rows that are alone or whose class had several."""
-        found = []
+        """For each quasi-identifier: the rows with the original value, and the rows in which this is informative.
+
+        It is informative in a class of one record, and in a class whose records had different original values.
+        """
+        kept = []
         for group in self.class_sets:
             for name in group.columns:
                 code = codes(self.before[name])
                 mixed = (group.reduced(np.minimum, code) != group.reduced(np.maximum, code)) | (group.sizes == 1)
                 varied = np.zeros(self.rows, dtype=bool)
                 varied[group.order] = np.repeat(mixed, group.sizes)
-                found.append((~differing(self.before[name], self.after[name]), varied))
-        return found
+                kept.append((~differing(self.before[name], self.after[name]), varied))
+        return kept
 
-    # -- how a check answers ---------------------------------------------------------------------
+    # -- findings ---------------------------------------------------------------------
 
     def make_finding(
         self,
@@ -253,16 +266,30 @@ class CheckContext:
         *,
         promised: bool = False,
     ) -> Finding:
-        """A finding: ok, info without a threshold, a warning, or a block where it breaks a promise or the policy."""
+        """Return a finding with its status.
+
+        Args:
+            check: The name of the check.
+            bad: Whether the check failed.
+            finding: What it found.
+            figure: The measured value.
+            threshold: What the value is compared with.
+            todo: What to do if the check failed.
+            promised: Whether the check verifies a guarantee, so that a failure always blocks.
+
+        Returns:
+            ok or info (without a threshold) if the check passed; else block if it verifies a guarantee or the policy
+            blocks it, and warn otherwise.
+        """
         fine = OK if promised or threshold is not None else INFO
         status = fine if not bad else BLOCK if promised or check in self.policy.blocks else WARN
         shown = figure if figure is None or np.isfinite(figure) else None
         return Finding(check, status, finding, shown, threshold, todo if bad else "")
 
     def unmeasured(self, check: str, why: str, todo: str) -> Finding:
-        """A check that could not be made is not passed."""
+        """Return a finding for a check that could not be made. Such a check does not pass."""
         return self.make_finding(check, True, f"not measured: {why}", todo=todo)
 
 
 UNALIGNED = "the rows are shuffled, and their order is not known"
-UNALIGNED_TODO = "give the recipe of the run (--recipe) or the seed that was typed (--seed), or check before shuffling"
+UNALIGNED_TODO = "add the recipe of the run with --recipe FILE, or the seed with --seed N if a seed was typed"

@@ -1,7 +1,7 @@
-"""What a class tells of a confidential column: l-diversity and t-closeness, from counts of (class, value) pairs.
+"""l-diversity and t-closeness of a confidential column, from the counts of (class, value) pairs.
 
-l after Machanavajjhala et al. 2007, t after Li, Li and Venkatasubramanian 2007. Only values that occur in a class are
-looked at, so that a column of a million different numbers costs no more than one of two.
+l after Machanavajjhala et al. 2007, t after Li, Li and Venkatasubramanian 2007. The code visits only values that occur
+in a class, so that a column with a million distinct numbers costs no more than one with two.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from shoal.gate.cells import Classes, codes
 
 
 class Pairs(NamedTuple):
-    """The (class, value) pairs that occur, in rising order: the class, the value's code, how many records."""
+    """The (class, value) pairs that occur, in ascending order: the class, the value's code, the number of records."""
 
     group: Ints
     value: Ints
@@ -25,7 +25,7 @@ class Pairs(NamedTuple):
 
 
 def diversity(classes: Classes, column: pl.Series, kind: str, c: float) -> float:
-    """The l of the worst class; infinite if no row is kept."""
+    """Return the l of the least diverse class; infinite if every row is suppressed."""
     pairs = _pairs(classes, codes(column))
     if not pairs.records.size:
         return float("inf")
@@ -38,7 +38,10 @@ def diversity(classes: Classes, column: pl.Series, kind: str, c: float) -> float
 
 
 def farthest(classes: Classes, column: pl.Series, distance: str) -> float:
-    """The largest distance of a class from the whole table: half the sum of differences, or ordered (moved ranks)."""
+    """Return the largest distance of a class from the whole table.
+
+    The distance "equal" is half the sum of the differences of shares; "ordered" also counts how far ranks must move.
+    """
     coded = codes(column)
     distinct, coded = np.unique(coded, return_inverse=True)
     pairs = _pairs(classes, coded.reshape(-1))
@@ -55,28 +58,28 @@ def farthest(classes: Classes, column: pl.Series, distance: str) -> float:
 def _pairs(classes: Classes, coded: Ints) -> Pairs:
     kept = classes.labels >= 0
     width = int(coded.max(initial=0)) + 1
-    found, count = np.unique(classes.labels[kept] * width + coded[kept], return_counts=True)
-    group = found // width
+    pairs, count = np.unique(classes.labels[kept] * width + coded[kept], return_counts=True)
+    group = pairs // width
     starts = np.flatnonzero(np.diff(group, prepend=-1))
-    return Pairs(group, found % width, count.astype(np.int64), starts)
+    return Pairs(group, pairs % width, count.astype(np.int64), starts)
 
 
 def _recursive(pairs: Pairs, c: float) -> float:
-    """The largest l at which the worst class keeps r_1 < c (r_l + ... + r_m); 0 if none does."""
+    """Return the largest l for which every class has r_1 < c (r_l + ... + r_m), or 0 if there is none."""
     order = np.lexsort((-pairs.records, pairs.group))
     count = pairs.records[order]
     ends = np.append(pairs.starts[1:], count.size) - 1
     upto = np.cumsum(count)
-    tail = upto[ends][pairs.group] - upto + count  # r_l + ... + r_m, at each place l
+    tail = upto[ends][pairs.group] - upto + count  # r_l + ... + r_m for each l
     fits = count[pairs.starts][pairs.group] < c * tail
     return float(np.add.reduceat(fits.astype(np.int64), pairs.starts).min())
 
 
 def _ordered(pairs: Pairs, share: Floats, whole: Floats) -> Floats:
-    """For each class the sum over all ranks of |F_class - F_table|.
+    """Return for each class the sum over all ranks of |F_class - F_table|.
 
-    F_class is constant between two values of the class, and F_table rises: each stretch is cut where they cross, and
-    sums of F_table over a stretch are differences of its running sum.
+    F_class is constant between two values of the class, and F_table rises. Each interval is therefore split where they
+    cross, and sums of F_table over an interval are differences of its running sum.
     """
     m = whole.size
     total = np.cumsum(whole)

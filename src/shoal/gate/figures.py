@@ -1,13 +1,13 @@
-"""The three figures of every release: k, unique records and people found, over three sets of columns.
+"""The known-column figures of a release: k, unique records and people found, over three sets of columns.
 
-Over the protected columns: what the method promised. Over those plus the columns without a role: what an intruder may
-know; this one decides. Over every released column: what if somebody knew the confidential values too.
+The first set has the protected columns. The second adds the columns without a role, which an intruder may know; it
+decides. The third has every released column, for an intruder who also knows the confidential values.
 
-People found: the intruder knows somebody's original values in all columns of the set and takes the released record
-that fits best. Unchanged columns must agree exactly, and so must categories (the original value tells its category).
-Changed numbers and ranks cost their squared difference over the original's variance; a changed label costs 2/G, with G
-the Gini impurity of the original column, which is the squared distance of two labels in mixed microaggregation. Records
-that fit equally well share the chance (Pagliuca and Seri 1999). Beyond 20,000 records 5,000 drawn ones are looked for.
+People found: the intruder knows a person's original values in all columns of the set and picks the closest released
+record. Unchanged columns must agree exactly, and so must categories, which the intruder derives from the value. Changed
+numbers and ranks cost their squared difference over the original's variance. A changed label costs 2/G, the squared
+distance of two labels in mixed microaggregation, where G is the Gini impurity of the original column. Equally close
+records share the chance (Pagliuca and Seri 1999). In files above 20,000 records, 5,000 drawn people are looked for.
 """
 
 from __future__ import annotations
@@ -26,17 +26,25 @@ from shoal.gate.cells import Classes, codes, comparable, differing, is_number, n
 if TYPE_CHECKING:
     from shoal.gate.context import CheckContext
 
-ALL = 20_000  # up to so many records each one is looked for
+ALL = 20_000  # up to so many records, everybody is looked for
 SAMPLE = 5_000
-TREE_DIMENSIONS = 40  # beyond that a search tree visits nearly every point, and comparing codes is faster
-FEW_PAIRS = 1_000_000  # up to so many, comparing all is faster than to load and grow a tree
-CELLS = 4_000_000  # distances held at once
+TREE_DIMENSIONS = 40  # with more, a search tree visits nearly every point, and comparing all pairs is faster
+FEW_PAIRS = 1_000_000  # up to so many, comparing all pairs is faster than building a tree
+CELLS = 4_000_000  # distances in memory at once
 NEAR = 1e-9  # relative difference of two distances that count as equal
 
 
 @dataclass(frozen=True)
 class Figure:
-    """k, unique records and people found over a set of columns; linked is None where rows cannot be compared."""
+    """k, unique records and people found over a set of columns.
+
+    Attributes:
+        columns: The columns of the set.
+        k: The smallest class, in records or units.
+        uniques: The number of records in classes of one.
+        linked: The share of people found; None if rows cannot be compared.
+        linked_se: The standard error of `linked`, if it was measured on a sample.
+    """
 
     columns: tuple[str, ...]
     k: int
@@ -45,15 +53,22 @@ class Figure:
     linked_se: float | None = None
 
     def facts(self) -> dict[str, Any]:
-        found = {"k": self.k, "uniques": self.uniques, "linked": self.linked, "columns": list(self.columns)}
-        return found if self.linked_se is None else {**found, "linked_se": self.linked_se}
+        values = {"k": self.k, "uniques": self.uniques, "linked": self.linked, "columns": list(self.columns)}
+        return values if self.linked_se is None else {**values, "linked_se": self.linked_se}
 
 
 @dataclass(frozen=True)
 class Figures:
-    """The figures over the protected, the known and all released columns, and what each column without a role adds.
+    """The known-column figures of a release.
 
-    not_confidential: over everything but the confidential columns, for a policy's limit on linkage.
+    Attributes:
+        protected: Over the protected columns.
+        known: Over the protected columns and those without a role.
+        released: Over every released column.
+        not_confidential: Over all columns but the confidential ones, for a policy's limit on linkage.
+        added_uniques: The number of unique records that each column without a role adds, if k is too small.
+        records: The number of records.
+        unit: Whether there is a unit column, so that k counts units.
     """
 
     protected: Figure
@@ -65,13 +80,13 @@ class Figures:
     unit: bool = False
 
     def facts(self) -> dict[str, Any]:
-        """As the command line prints them."""
+        """Return the figures as plain values, as `--json` prints them."""
         sets = {name: getattr(self, name).facts() for name in ("protected", "known", "released")}
         return {**sets, "added_uniques": self.added_uniques} if self.added_uniques else sets
 
 
 def measure_figures(context: CheckContext) -> Figures:
-    """The figures of a release; equal sets of columns are measured once."""
+    """Measure the figures of a release; equal sets of columns are measured once."""
     columns = context.columns
     sets = (columns.protected, columns.known, columns.released, columns.not_confidential)
     made: dict[frozenset[str], Figure] = {}
@@ -86,26 +101,26 @@ def measure_figures(context: CheckContext) -> Figures:
 
 
 def _figure(context: CheckContext, columns: tuple[str, ...]) -> Figure:
-    found = context.over(columns)
-    counts = context.unit_counts(found)
+    groups = context.over(columns)
+    counts = context.unit_counts(groups)
     smallest = int(counts.min()) if counts.size else 0
-    alone = int(found.sizes[counts == 1].sum())
+    alone = int(groups.sizes[counts == 1].sum())
     linked, error = linked_share(context, columns) if context.aligned else (None, None)
     return Figure(columns, smallest, alone, linked, error)
 
 
 def added_uniques(frame: pl.DataFrame, columns: Sequence[str], chosen: Sequence[str]) -> dict[str, int]:
-    """How many records each of the chosen columns makes unique beside all others, the most first.
+    """Return how many records each of the chosen columns makes unique in addition to all others, in descending order.
 
-    Sums of 64-bit hashes stand for tuples, so that leaving a column out is a subtraction: 200 columns cost 200 sorts.
+    Sums of 64-bit hashes represent tuples, so that leaving out a column is a subtraction: 200 columns cost 200 sorts.
     """
     hashes = {name: _hashes(frame[name], j) for j, name in enumerate(columns)}
     if not hashes:
         return {}
     whole = np.add.reduce(list(hashes.values()))
     unique = _uniques(whole)
-    found = {name: unique - _uniques(whole - hashes[name]) for name in chosen}
-    return dict(sorted(found.items(), key=lambda part: (-part[1], part[0])))
+    added = {name: unique - _uniques(whole - hashes[name]) for name in chosen}
+    return dict(sorted(added.items(), key=lambda part: (-part[1], part[0])))
 
 
 def _hashes(column: pl.Series, place: int) -> NDArray[np.uint64]:
@@ -128,8 +143,16 @@ def _uniques(hashes: NDArray[np.uint64]) -> int:
 class _Space:
     """Released tuples and the people looked for, in the same coordinates.
 
-    points, people: numbers and ranks, standardized. labels, wanted: codes of changed labels; costs: of a mismatch.
-    point_block, person_block: what must agree exactly. own: each person's own tuple. counts: records per tuple.
+    Attributes:
+        points: The standardized numbers and ranks of the released tuples.
+        people: The standardized numbers and ranks of the people.
+        labels: The codes of changed labels of the released tuples.
+        wanted: The codes of changed labels of the people.
+        costs: The cost of a mismatch, for each label column.
+        point_block: What must agree exactly, for each released tuple.
+        person_block: What must agree exactly, for each person.
+        own_point: The tuple of each person's record.
+        counts: The number of records of each tuple.
     """
 
     points: Floats
@@ -139,12 +162,12 @@ class _Space:
     costs: Floats
     point_block: Ints
     person_block: Ints
-    own: Ints
+    own_point: Ints
     counts: Ints
 
 
 def linked_share(context: CheckContext, columns: tuple[str, ...]) -> tuple[float, float | None]:
-    """The share of people whom the intruder finds, and its standard error where it was measured on a sample."""
+    """Return the share of people whom the intruder finds, and its standard error if it was measured on a sample."""
     n = context.rows
     if not n:
         return 0.0, None
@@ -153,9 +176,9 @@ def linked_share(context: CheckContext, columns: tuple[str, ...]) -> tuple[float
         drawn = np.sort(np.random.default_rng(0).choice(n, SAMPLE, replace=False))
     if not columns:
         return round(1.0 / n, 6), None
-    found = context.over(columns, with_suppressed=True)
-    space = _space(context, found, drawn)
-    chance = _chances(context, space, found, drawn)
+    groups = context.over(columns, with_suppressed=True)
+    space = _space(context, groups, drawn)
+    chance = _chances(context, space, groups, drawn)
     share = float(chance.mean())
     if drawn.size == n:
         return round(share, 6), None
@@ -163,19 +186,19 @@ def linked_share(context: CheckContext, columns: tuple[str, ...]) -> tuple[float
     return round(share, 6), round(float(error), 6)
 
 
-def own_among_nearest(context: CheckContext, found: Classes, drawn: Ints) -> Bools:
-    """For each drawn record, whether its own class is among those that fit best."""
-    return _pick(_space(context, found, drawn))[0]
+def own_among_nearest(context: CheckContext, groups: Classes, drawn: Ints) -> Bools:
+    """Return for each drawn record whether its class is among the closest ones."""
+    return _pick(_space(context, groups, drawn))[0]
 
 
-def _space(context: CheckContext, found: Classes, drawn: Ints) -> _Space:
-    """Sort the columns by how the intruder compares them."""
+def _space(context: CheckContext, groups: Classes, drawn: Ints) -> _Space:
+    """Return the columns in coordinates, sorted by how the intruder compares them."""
     exact: list[Ints] = []
     numeric: list[tuple[Floats, Floats]] = []  # of all records, before and after
     labels: list[tuple[Ints, Ints, float]] = []
-    for name in found.columns:
+    for name in groups.columns:
         if name not in context.before.columns:
-            exact.append(codes(context.after[name]))  # a new column: whoever knows it knows it as released
+            exact.append(codes(context.after[name]))  # a new column is known as it is released
             continue
         before, after = context.before[name], context.after[name]
         if not differing(before, after, blanks=context.written.blanks, tolerance=context.written.tolerance).any():
@@ -187,23 +210,21 @@ def _space(context: CheckContext, found: Classes, drawn: Ints) -> _Space:
             old, new = ranks if ranks is not None else (numbers(before), numbers(after))
             gaps = np.isnan(old) | np.isnan(new)
             if gaps.any():
-                exact.append(gaps.astype(np.int64))  # whether a cell is missing is seen
+                exact.append(gaps.astype(np.int64))  # the intruder sees whether a cell is missing
             numeric.append(_standardized(old, new))
             continue
         one, two = _shared_codes(before, after)
         starred = context.starred(name)
         if not np.isin(two[~starred], one).all() or _is_function(one[~starred], two[~starred]):
-            exact.append(two)  # categories and stars: the intruder can derive which one a value is in
+            exact.append(two)  # the intruder can derive the category of a value
         else:
             labels.append((one, two, 2.0 / max(_gini(one), 1e-12)))
     block = _combined(exact, context.rows)
-    first = found.first
-    n_points, empty = found.sizes.size, np.empty((context.rows, 0))
+    first, empty = groups.first, np.empty((context.rows, 0))
     old_numbers = np.column_stack([old for old, _ in numeric]) if numeric else empty
     new_numbers = np.column_stack([new for _, new in numeric]) if numeric else empty
     old_labels = np.column_stack([old for old, _, _ in labels]) if labels else empty.astype(np.int64)
     new_labels = np.column_stack([new for _, new, _ in labels]) if labels else empty.astype(np.int64)
-    assert first.size == n_points
     return _Space(
         points=new_numbers[first],
         people=old_numbers[drawn],
@@ -212,28 +233,29 @@ def _space(context: CheckContext, found: Classes, drawn: Ints) -> _Space:
         costs=np.array([cost for _, _, cost in labels]),
         point_block=block[first],
         person_block=block[drawn],
-        own=found.labels[drawn],
-        counts=found.sizes,
+        own_point=groups.labels[drawn],
+        counts=groups.sizes,
     )
 
 
-def _chances(context: CheckContext, space: _Space, found: Classes, drawn: Ints) -> Floats:
-    """For each person the chance that the record the intruder takes is their own."""
+def _chances(context: CheckContext, space: _Space, groups: Classes, drawn: Ints) -> Floats:
+    """Return for each person the chance that the intruder picks their record."""
     right, total, candidates = _pick(space)
     if context.units is None:
         return np.where(right, 1.0 / np.maximum(total, 1), 0.0)
-    own_records = _records_of_unit(context.units, found, drawn, right, candidates)
-    return np.where(right, own_records / np.maximum(total, 1), 0.0)
+    unit_records = _records_of_unit(context.units, groups, drawn, right, candidates)
+    return np.where(right, unit_records / np.maximum(total, 1), 0.0)
 
 
-Pick = tuple[Bools, Ints, list[Ints]]  # own among the best; records of the best; the best tuples of each person
+# For each person: whether their tuple is among the closest, the number of records of these, and these tuples.
+Pick = tuple[Bools, Ints, list[Ints]]
 
 
 def _pick(space: _Space) -> Pick:
-    """The tuples that fit each person best."""
+    """Return the closest tuples of each person."""
     if not space.points.shape[1] and not space.labels.shape[1]:  # everything agrees exactly
         return _by_block(space)
-    many = space.own.size * space.counts.size > FEW_PAIRS
+    many = space.own_point.size * space.counts.size > FEW_PAIRS
     if many and space.points.shape[1] + _indicator_count(space) <= TREE_DIMENSIONS:
         return _by_tree(space)
     return _by_comparison(space)
@@ -244,7 +266,7 @@ def _by_block(space: _Space) -> Pick:
     by_block = np.argsort(space.point_block, kind="stable")
     starts = np.searchsorted(space.point_block[by_block], np.arange(records.size + 1))
     candidates = [by_block[starts[b] : starts[b + 1]] for b in space.person_block]
-    return np.ones(space.own.size, dtype=bool), records[space.person_block], candidates
+    return np.ones(space.own_point.size, dtype=bool), records[space.person_block], candidates
 
 
 def _indicator_count(space: _Space) -> int:
@@ -254,7 +276,7 @@ def _indicator_count(space: _Space) -> int:
 
 
 def _by_tree(space: _Space) -> Pick:
-    """Nearest tuples by a search tree: labels as scaled indicators, blocks far apart in a dimension of their own."""
+    """Find the closest tuples by a search tree. Labels are scaled indicators; a further dimension separates blocks."""
     from scipy.spatial import cKDTree
 
     points, people = [space.points], [space.people]
@@ -270,9 +292,9 @@ def _by_tree(space: _Space) -> Pick:
     two = np.column_stack([two, space.person_block * apart])
     tree = cKDTree(one)
     best = tree.query(two)[0]
-    own = np.sqrt(((two - one[space.own]) ** 2).sum(axis=1))
+    own_distance = np.sqrt(((two - one[space.own_point]) ** 2).sum(axis=1))
     limit = best * (1 + NEAR) + 1e-12
-    right = own <= limit
+    right = own_distance <= limit
     candidates: list[Ints] = [np.empty(0, dtype=np.int64)] * right.size
     total = np.ones(right.size, dtype=np.int64)
     chosen = np.flatnonzero(right)
@@ -283,39 +305,39 @@ def _by_tree(space: _Space) -> Pick:
 
 
 def _by_comparison(space: _Space) -> Pick:
-    """Nearest tuples by comparing each person with every tuple: for small tables and labels with large domains."""
-    right = np.zeros(space.own.size, dtype=bool)
-    total = np.ones(space.own.size, dtype=np.int64)
-    candidates: list[Ints] = [np.empty(0, dtype=np.int64)] * space.own.size
+    """Find the closest tuples by comparing all pairs, for small tables and labels with many values."""
+    right = np.zeros(space.own_point.size, dtype=bool)
+    total = np.ones(space.own_point.size, dtype=np.int64)
+    candidates: list[Ints] = [np.empty(0, dtype=np.int64)] * space.own_point.size
     step = max(1, CELLS // max(space.counts.size, 1))
-    for start in range(0, space.own.size, step):
+    for start in range(0, space.own_point.size, step):
         rows = slice(start, start + step)
-        distance = np.zeros((space.own[rows].size, space.counts.size))
+        distance = np.zeros((space.own_point[rows].size, space.counts.size))
         for a, b in zip(space.people[rows].T, space.points.T, strict=True):
             distance += (a[:, None] - b[None, :]) ** 2
         for a, b, cost in zip(space.wanted[rows].T, space.labels.T, space.costs, strict=True):
             distance += (a[:, None] != b[None, :]) * cost
         distance[space.person_block[rows][:, None] != space.point_block[None, :]] = np.inf
         limit = distance.min(axis=1) * (1 + NEAR) + 1e-12
-        own = distance[np.arange(limit.size), space.own[rows]]
-        right[rows] = own <= limit
-        for i in np.flatnonzero(own <= limit):
+        own_distance = distance[np.arange(limit.size), space.own_point[rows]]
+        right[rows] = own_distance <= limit
+        for i in np.flatnonzero(own_distance <= limit):
             near = np.flatnonzero(distance[i] <= limit[i])
             candidates[start + i], total[start + i] = near, space.counts[near].sum()
     return right, total, candidates
 
 
-def _records_of_unit(units: Ints, found: Classes, drawn: Ints, right: Bools, candidates: list[Ints]) -> Floats:
-    """For each person, how many records of their own unit are among the best ones."""
+def _records_of_unit(units: Ints, groups: Classes, drawn: Ints, right: Bools, candidates: list[Ints]) -> Floats:
+    """Return for each person how many records of their unit are among the closest ones."""
     width = int(units.max()) + 1
-    inside = found.labels >= 0
-    pairs, count = np.unique(found.labels[inside] * width + units[inside], return_counts=True)
-    own = np.zeros(drawn.size)
+    inside = groups.labels >= 0
+    pairs, count = np.unique(groups.labels[inside] * width + units[inside], return_counts=True)
+    records = np.zeros(drawn.size)
     for i in np.flatnonzero(right):
         keys = candidates[i] * width + units[drawn[i]]
         place = np.minimum(np.searchsorted(pairs, keys), pairs.size - 1)
-        own[i] = count[place][pairs[place] == keys].sum()
-    return own
+        records[i] = count[place][pairs[place] == keys].sum()
+    return records
 
 
 def _standardized(old: Floats, new: Floats) -> tuple[Floats, Floats]:
@@ -330,26 +352,26 @@ def _standardized(old: Floats, new: Floats) -> tuple[Floats, Floats]:
 
 
 def _ranks(context: CheckContext, name: str) -> tuple[Floats, Floats] | None:
-    """Both versions of an ordinal column as ranks, where its order is known and holds every value."""
+    """Return both versions of an ordinal column as ranks, if its order is known and contains every value."""
     order = context.guarantees.roles.order.get(name)
     dtype = context.before[name].dtype
     if order is None and isinstance(dtype, pl.Enum):
         order = tuple(dtype.categories)
     if order is None:
         return None
-    place = {value: float(i) for i, value in enumerate(order)}
-    found = []
+    rank_of = {value: float(i) for i, value in enumerate(order)}
+    versions = []
     for column in (context.before[name], context.after[name]):
         text = column.cast(pl.String)
-        ranks = text.replace_strict(list(place), list(place.values()), default=None, return_dtype=pl.Float64)
+        ranks = text.replace_strict(list(rank_of), list(rank_of.values()), default=None, return_dtype=pl.Float64)
         if ranks.null_count() != column.null_count():
             return None
-        found.append(numbers(ranks))
-    return found[0], found[1]
+        versions.append(numbers(ranks))
+    return versions[0], versions[1]
 
 
 def _shared_codes(before: pl.Series, after: pl.Series) -> tuple[Ints, Ints]:
-    """Codes of two columns in one numbering; numbers and labels are compared as text."""
+    """Return common codes for two columns; numbers and labels are compared as text."""
     both = [
         comparable(c) if c.dtype == pl.String else comparable(c).cast(pl.String, strict=False) for c in (before, after)
     ]
@@ -360,7 +382,7 @@ def _shared_codes(before: pl.Series, after: pl.Series) -> tuple[Ints, Ints]:
 
 
 def _is_function(before: Ints, after: Ints) -> bool:
-    """Whether each original value has one released value: a category that the intruder can derive."""
+    """Whether each original value has only one released value, which the intruder can derive."""
     order = np.argsort(before, kind="stable")
     old, new = before[order], after[order]
     same = old[1:] == old[:-1]
@@ -373,7 +395,7 @@ def _gini(values: Ints) -> float:
 
 
 def _combined(parts: Sequence[Ints], rows: int) -> Ints:
-    """One number per row for the tuples of several codes."""
+    """Return one code per row for the tuples of several codes."""
     block = np.zeros(rows, dtype=np.int64)
     for part in parts:
         block = np.unique(block * (int(part.max(initial=0)) + 1) + part, return_inverse=True)[1].reshape(-1)

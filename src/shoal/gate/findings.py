@@ -1,10 +1,12 @@
-"""What a check found: one finding each, in plain words, with its figure, its threshold and what to do."""
+"""The result of a release check: one finding per check, with its value, its threshold and what to do."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
+
+from shoal.errors import counted
 
 if TYPE_CHECKING:
     from shoal.gate.figures import Figures
@@ -14,7 +16,7 @@ WORST_FIRST = (BLOCK, WARN, INFO, OK)
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """A share as a person writes it.
+    """Return a share as a percentage.
 
     >>> percent(0.953)
     '95 %'
@@ -22,20 +24,17 @@ def percent(share: float, digits: int = 0) -> str:
     return f"{100 * share:.{digits}f} %"
 
 
-def counted(number: int, what: str) -> str:
-    """A number of things.
-
-    >>> counted(1, "record"), counted(1200, "record")
-    ('1 record', '1,200 records')
-    """
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 @dataclass(frozen=True)
 class Finding:
-    """The result of one check; `todo` is empty where nothing has to be done.
+    """The result of one check.
 
-    status: ok (within its threshold), info (a figure without a threshold), warn, block.
+    Attributes:
+        check: The name of the check.
+        status: ok (within its threshold), info (a value without a threshold), warn or block.
+        finding: What the check found, as a clause without a final stop.
+        figure: The measured value, if there is one.
+        threshold: What the value is compared with, if anything.
+        todo: What the publisher should do; empty if the status is ok or info.
     """
 
     check: str
@@ -47,13 +46,19 @@ class Finding:
 
 
 def as_sentences(finding: Finding) -> str:
-    """A finding and what to do, as sentences."""
+    """Return a finding and what to do, as sentences."""
     parts = [part[0].upper() + part[1:] for part in (finding.finding, finding.todo) if part]
     return " ".join(f"{part.rstrip('.')}." for part in parts)
 
 
 class Findings(Sequence[Finding]):
-    """The findings of all checks, the policy they were judged by, and the three figures of the release."""
+    """The findings of all checks.
+
+    Attributes:
+        policy: The name of the policy that decided which findings block.
+        figures: k, unique records and linkage over the three sets of known columns.
+        cpu_seconds: The CPU time of the checks.
+    """
 
     def __init__(
         self, findings: Sequence[Finding], policy: str, figures: Figures | None = None, cpu_seconds: float = 0.0
@@ -63,8 +68,8 @@ class Findings(Sequence[Finding]):
         self.figures = figures
         self.cpu_seconds = cpu_seconds
 
-    def __getitem__(self, place: Any) -> Any:
-        return self.named(place) if isinstance(place, str) else self._all[place]
+    def __getitem__(self, key: Any) -> Any:
+        return self.named(key) if isinstance(key, str) else self._all[key]
 
     def __len__(self) -> int:
         return len(self._all)
@@ -76,7 +81,7 @@ class Findings(Sequence[Finding]):
         return f"<{len(self)} findings: {len(self.blocking)} block, {len(self.warnings)} warn>"
 
     def named(self, check: str) -> Finding:
-        """The finding of a check."""
+        """Return the finding of a check."""
         return next(f for f in self._all if f.check == check)
 
     @property
@@ -94,22 +99,23 @@ class Findings(Sequence[Finding]):
 
     @property
     def verdict(self) -> str:
-        """One line on the whole: a release without broken promises may still have warnings to judge."""
+        """One line that sums up the findings. A release without broken guarantees may still have warnings."""
         blocked, warned = len(self.blocking), len(self.warnings)
         if blocked:
             names = ", ".join(f.check for f in self.blocking)
-            return f"Blocked by {blocked} {'finding' if blocked == 1 else 'findings'}: {names}."
+            return f"Blocked by {counted(blocked, 'finding')}: {names}."
         if warned:
-            return f"No promise is broken. {warned} {'warning is' if warned == 1 else 'warnings are'} for you to judge."
-        return "No promise is broken, and there are no warnings."
+            need = "needs" if warned == 1 else "need"
+            return f"No guarantee is broken. {counted(warned, 'warning')} {need} your judgement."
+        return "No guarantee is broken, and there are no warnings."
 
     def worst(self, most: int) -> tuple[Finding, ...]:
-        """The findings that need attention, the gravest first."""
+        """Return at most so many blocking findings and warnings, the blocking ones first."""
         grave = [f for f in self._all if f.status in (BLOCK, WARN)]
         return tuple(sorted(grave, key=lambda f: WORST_FIRST.index(f.status))[:most])
 
     def facts(self) -> dict[str, Any]:
-        """Everything as plain values, as the command line prints it."""
+        """Return the findings as plain values, as `shoal check --json` prints them."""
         return {
             "policy": self.policy,
             "passed": self.passed,

@@ -1,4 +1,4 @@
-"""What the release check holds a release to: the columns' roles, the columns that may differ, and the promises."""
+"""What the release check verifies: the columns' roles, the columns that may differ, and the guarantees."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from shoal.gate.promises import KAnonymity, LDiversity, Promise, SameValues, Ste
 from shoal.table.roles import Roles
 
 P = TypeVar("P", bound=Promise)
-OF_CLASSES = (KAnonymity, LDiversity, TCloseness)  # promises about the equivalence classes of their columns
+OF_CLASSES = (KAnonymity, LDiversity, TCloseness)  # about the equivalence classes of their columns
 
 
 @dataclass(frozen=True)
 class Guarantees:
-    """The columns' roles and what is promised of the release.
+    """The columns' roles and the guarantees of a release.
 
-    columns: those that were protected, or whose values changed places. promises: of the release and of its steps.
-    rounded: columns that were released in coarser steps (the weight).
+    Attributes:
+        roles: The role of each column.
+        columns: The columns that were protected or whose values were swapped.
+        promises: The guarantees of the release and of its steps.
+        rounded: Unprotected columns with coarser values than in the original (the weight).
     """
 
     roles: Roles = field(default_factory=Roles)
@@ -26,19 +29,19 @@ class Guarantees:
     rounded: tuple[str, ...] = ()
 
     def of(self, kind: type[P], *, every_step: bool = False) -> tuple[P, ...]:
-        """The promises of a kind; those of single steps only where they are wanted."""
+        """Return the guarantees of a type; with `every_step` also those of single steps."""
         return tuple(p for p in self.promises if isinstance(p, kind) and (every_step or p.step is None))
 
     @property
     def quasi(self) -> tuple[str, ...]:
-        """The columns that were protected: all but those whose values only changed places."""
+        """The protected columns: all columns but those whose values were only swapped."""
         moved = {name for promise in self.of(SameValues, every_step=True) for name in promise.columns}
         moved -= {name for promise in self.promises if isinstance(promise, OF_CLASSES) for name in promise.columns}
         return tuple(name for name in self.columns if name not in moved)
 
     @property
     def swapped(self) -> tuple[str, ...]:
-        """The columns whose values only changed places."""
+        """The columns whose values were only swapped between records."""
         protected = self.quasi
         return tuple(name for name in self.columns if name not in protected)
 
@@ -49,28 +52,28 @@ class Guarantees:
 
     @property
     def within(self) -> tuple[str, ...]:
-        """The columns that no group crosses: unchanged, and k holds with them."""
+        """The unchanged columns that no group crosses, so that k holds over them too."""
         named = (name for promise in self.of(KAnonymity, every_step=True) for name in promise.columns)
         return tuple(dict.fromkeys(name for name in named if name not in self.columns))
 
     @property
     def k(self) -> int | None:
-        """The k that is promised over all protected columns, or within each column group."""
+        """The k that is guaranteed over all protected columns, or within each column group."""
         return max((promise.k for promise in self.of(KAnonymity) if promise.promised), default=None)
 
     @property
     def column_groups(self) -> tuple[tuple[str, ...], ...]:
-        """The columns that keep k together, where not all of them do at once."""
+        """The column groups, if k is guaranteed within each of them instead of over all columns."""
         return tuple(promise.columns for promise in self.of(KAnonymity) if promise.group)
 
     @property
     def hides_records(self) -> bool:
-        """Whether the method is about single records; if not, the publisher must accept a k."""
+        """Whether the method protects single records; if not, the publisher must accept a k."""
         return bool(self.of(KAnonymity, every_step=True))
 
     @property
     def demands_diversity(self) -> bool:
-        """Whether l or t is promised."""
+        """Whether l or t is guaranteed."""
         return any(promise.promised for promise in (*self.of(LDiversity), *self.of(TCloseness)))
 
     @property
@@ -91,11 +94,11 @@ class Guarantees:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The steps that promised something, in their order."""
+        """The steps that gave a guarantee, in their order."""
         return tuple(sorted({promise.step for promise in self.promises if promise.step is not None}))
 
     def of_step(self, step: Step) -> Guarantees:
-        """What one step promised, as if it had been the only one: its columns are those of its promises."""
+        """Return the guarantees of one step, as if it had been the only one."""
         promises = tuple(replace(promise, step=None) for promise in self.promises if promise.step == step)
         named = {name for promise in promises for name in promise.columns}
         return replace(self, columns=tuple(name for name in self.columns if name in named), promises=promises)

@@ -1,4 +1,4 @@
-"""What a class tells about its members: the largest share of a label, the spread of a number, and similar traces.
+"""What a class discloses about its members: the largest share of a label, the spread of a number, and similar facts.
 
 Labels are judged by the largest share of one value (Wong, Li, Fu and Wang 2006; homogeneity after Machanavajjhala et
 al. 2007). Numbers are judged by their range in the class (Zhang, Koudas, Srivastava and Yu 2007), because many distinct
@@ -17,15 +17,15 @@ import polars as pl
 from shoal.arrays import Bools, Floats, Ints
 from shoal.gate.cells import Classes, codes, is_number, numbers
 
-NARROW = 0.05  # a class is narrow where its range is below this part of the column's scale
+NARROW = 0.05  # a class is narrow if its range is below this share of the column's scale
 KEY_SHARE = 0.9  # a column with a larger share of distinct values is a key
-KEY_RECORDS = 20  # fewer records say nothing about a key
+KEY_RECORDS = 20  # with fewer records, a column is not judged to be a key
 MAX_FEW = 3  # a column with more distinct values is not few-valued
 
 
 @dataclass(frozen=True, eq=False)
 class ClassShares:
-    """For each class the most frequent value, by the code of `gate.cells.codes`; counts are of units if given."""
+    """For each class the most frequent value, as a code of `gate.cells.codes`; with units, counts are of units."""
 
     value: Ints
     count: Ints
@@ -35,12 +35,12 @@ class ClassShares:
 
 @dataclass(frozen=True)
 class LargestShare:
-    """The class that tells most about a label, and the homogeneous classes, in which everybody has one value.
+    """The class that discloses most about a label, and the homogeneous classes, in which all have the same value.
 
-    value is None for a missing cell. count and size are of units if given, records always of records.
+    The value is None for a missing cell. With units, count and size are of units; records are always records.
     """
 
-    place: int  # the class's number
+    place: int  # the number of the class
     value: str | None
     count: int
     size: int
@@ -55,10 +55,10 @@ class LargestShare:
 
 @dataclass(frozen=True)
 class Spread:
-    """Classes in which a number has a range so narrow that it is given away.
+    """Classes in which a number has a range so narrow that the class discloses it.
 
-    scale: the standard deviation, or the interquartile range where it is smaller but not 0. The worst class has the
-    smallest range; spread is its range over the scale, distinct its number of distinct values.
+    scale is the standard deviation, or the interquartile range if that is smaller and not 0. The worst class (place)
+    has the smallest range; spread is its range over the scale, distinct its number of distinct values.
     """
 
     scale: float
@@ -74,7 +74,7 @@ class Spread:
 
 
 class Distinctness(NamedTuple):
-    """How many of the present values are distinct, and whether the column is a key for whoever knows it."""
+    """How many of the non-missing values are distinct, and whether the column identifies records (a key)."""
 
     distinct: int
     records: int
@@ -83,21 +83,21 @@ class Distinctness(NamedTuple):
 
 
 class FewValued(NamedTuple):
-    """The rarer extreme of a few-valued column that was averaged; counts are of units if given.
+    """The rarer extreme of a few-valued column that was averaged; with units, counts are of units.
 
-    An average that equals an extreme shows that every member of the group has this value.
+    An average that equals an extreme discloses that every member of the group has this value.
     """
 
     value: float
     records: int  # records with the value in the original
-    given_away: int  # of these, how many the release shows with exactly this value
-    released: int  # all records that the release shows with exactly this value
+    given_away: int  # those of them that have exactly this value in the release
+    released: int  # all records that have exactly this value in the release
 
 
 def largest_share(classes: Classes, column: pl.Series, units: Ints | None = None) -> LargestShare | None:
-    """The class with the largest share of one value; None if there is no class.
+    """Return the class with the largest share of one value; None if there is no class.
 
-    Of equal shares, the value that is rarest in the column comes first (a missing one last), then the largest class.
+    Among equal shares, the value that is rarest in the column comes first (missing comes last), then the largest class.
     """
     if not classes.sizes.size:
         return None
@@ -123,9 +123,10 @@ def largest_share(classes: Classes, column: pl.Series, units: Ints | None = None
 
 
 def class_shares(classes: Classes, coded: Ints, units: Ints | None = None) -> ClassShares:
-    """The most frequent value of each class (of equals, the smallest code), its count, the class's size and the share.
+    """Return the most frequent value of each class, its count, the size of the class and the share.
 
-    With units, a value counts once for each unit that has it, and the size is the number of distinct units.
+    Of equally frequent values, the smallest code is taken. With units, a value counts once per unit that has it, and
+    the size is the number of distinct units.
     """
     kept = classes.labels >= 0
     label, value = classes.labels[kept], coded[kept]
@@ -136,13 +137,13 @@ def class_shares(classes: Classes, coded: Ints, units: Ints | None = None) -> Cl
         unit = np.unique(units[kept], return_inverse=True)[1].reshape(-1).astype(np.int64)
         many = int(unit.max(initial=0)) + 1
         sizes = np.bincount(np.unique(label * many + unit) // many, minlength=sizes.size).astype(np.int64)
-        found, rank = np.unique(pair, return_inverse=True)  # ranks, so that the product with the units fits 64 bits
-        pair = found[np.unique(rank.reshape(-1).astype(np.int64) * many + unit) // many]
-    found, count = np.unique(pair, return_counts=True)
-    group = found // width
-    best = np.lexsort((found, -count, group))[np.flatnonzero(np.diff(group, prepend=-1))]
+        pairs, rank = np.unique(pair, return_inverse=True)  # ranks, so that the product with the units fits 64 bits
+        pair = pairs[np.unique(rank.reshape(-1).astype(np.int64) * many + unit) // many]
+    pairs, count = np.unique(pair, return_counts=True)
+    group = pairs // width
+    best = np.lexsort((pairs, -count, group))[np.flatnonzero(np.diff(group, prepend=-1))]
     counts = count[best].astype(np.int64)
-    return ClassShares(found[best] % width, counts, sizes, counts / sizes)
+    return ClassShares(pairs[best] % width, counts, sizes, counts / sizes)
 
 
 def spread(
@@ -152,10 +153,10 @@ def spread(
     units: Ints | None = None,
     narrow: float = NARROW,
 ) -> Spread | None:
-    """The classes whose range is below `narrow` times the column's scale; None if no class has a value.
+    """Return the classes whose range is below `narrow` times the column's scale; None if no class has a value.
 
-    The scale is that of `reference`, or of all values without it. A class with a value in at most half of its records
-    is never narrow: its missing cells hide the value.
+    The scale is that of `reference`, or of all values without it. A class in which at least half of the values are
+    missing is never narrow, because nobody knows who has the value.
     """
     present = np.isfinite(values)
     known = np.where(present, values, np.nan)
@@ -170,43 +171,43 @@ def spread(
     tight = judged & (relative < narrow)
     place = int(np.lexsort((-classes.sizes, relative, ~judged))[0])
     inside = _members(classes, tight) & present
-    mine = known[(classes.labels == place) & present]
+    members = known[(classes.labels == place) & present]
     return Spread(
         scale, int(tight.sum()), int(inside.sum()), _counted(inside, units),
-        place, int(classes.sizes[place]), int(np.unique(mine).size),
+        place, int(classes.sizes[place]), int(np.unique(members).size),
         float(low[place]), float(high[place]), float(relative[place]),
     )  # fmt: skip
 
 
 def nearly_unique(values: Floats, units: Ints | None = None) -> Distinctness:
-    """Whether a number is nearly unique, and so a key for whoever knows it; equal values of one unit count once."""
+    """Return whether a number is nearly unique, so that it identifies records; equal values of a unit count once."""
     present = np.isfinite(values)
-    found, rank = np.unique(values[present], return_inverse=True)
+    distinct, rank = np.unique(values[present], return_inverse=True)
     records = int(present.sum())
     if units is not None:
         unit = np.unique(units[present], return_inverse=True)[1].reshape(-1).astype(np.int64)
-        records = int(np.unique(unit * max(found.size, 1) + rank.reshape(-1)).size)
-    share = found.size / max(records, 1)
-    return Distinctness(int(found.size), records, share, share > KEY_SHARE and records >= KEY_RECORDS)
+        records = int(np.unique(unit * max(distinct.size, 1) + rank.reshape(-1)).size)
+    share = distinct.size / max(records, 1)
+    return Distinctness(int(distinct.size), records, share, share > KEY_SHARE and records >= KEY_RECORDS)
 
 
 def few_valued_averaged(before: pl.Series, after: pl.Series, units: Ints | None = None) -> FewValued | None:
-    """The rarer of a column's two extremes, and how many of its records the averages give away.
+    """Return the rarer of a column's two extremes, and how many of its records the averages disclose.
 
-    None where the column is not few-valued (two or three whole numbers) or where the release changed no cell. Of two
-    equally rare extremes, the larger one is judged.
+    The result is None if the column is not few-valued (two or three whole numbers), or if the release changed no cell.
+    Of two equally rare extremes, the larger one is judged.
     """
     if not (_is_numeric(before) and _is_numeric(after)):
         return None
     old, new = numbers(before), numbers(after)
-    found = np.unique(old[np.isfinite(old)])
-    if not 2 <= found.size <= MAX_FEW or (found != np.round(found)).any():
+    domain = np.unique(old[np.isfinite(old)])
+    if not 2 <= domain.size <= MAX_FEW or (domain != np.round(domain)).any():
         return None
     both = np.isfinite(old) & np.isfinite(new)
-    slack = 1e-9 * (found[-1] - found[0])  # a mean of ones may be 0.9999999999999999
+    slack = 1e-9 * (domain[-1] - domain[0])  # a mean of ones may be 0.9999999999999999
     if not (np.abs(old - new)[both] > slack).any():
         return None
-    extremes = [float(found[-1]), float(found[0])]
+    extremes = [float(domain[-1]), float(domain[0])]
     value = min(extremes, key=lambda extreme: _counted(old == extreme, units))
     shown = both & (np.abs(new - value) <= slack)
     return FewValued(
@@ -219,17 +220,17 @@ def _is_numeric(column: pl.Series) -> bool:
 
 
 def _members(classes: Classes, chosen: Bools) -> Bools:
-    """The records of the chosen classes; a suppressed record has the label -1, the place of the appended False."""
+    """Return the records of the chosen classes. A suppressed record has the label -1, which selects the last False."""
     return np.append(chosen, False)[classes.labels]
 
 
 def _counted(records: Bools, units: Ints | None) -> int:
-    """How many records, or how many distinct units of them."""
+    """Return the number of records, or of their distinct units."""
     return int(records.sum()) if units is None else int(np.unique(units[records]).size)
 
 
 def _frequency(column: pl.Series, coded: Ints) -> Ints:
-    """How often each code occurs; a missing cell counts as more frequent than every value, because it tells least."""
+    """Return how often each code occurs. Missing counts as the most frequent code, because it discloses least."""
     records = np.bincount(coded).astype(np.int64)
     missing = column.is_null() | column.is_nan() if column.dtype.is_float() else column.is_null()
     records[coded[missing.to_numpy()]] = coded.size + 1
@@ -237,17 +238,17 @@ def _frequency(column: pl.Series, coded: Ints) -> Ints:
 
 
 def _most_frequent(values: Ints, sizes: Ints) -> tuple[int | None, int]:
-    """The value with the largest sum of sizes, and this sum."""
+    """Return the value with the largest sum of sizes, and this sum."""
     if not values.size:
         return None, 0
-    found, rank = np.unique(values, return_inverse=True)
+    distinct, rank = np.unique(values, return_inverse=True)
     records = np.bincount(rank.reshape(-1), weights=sizes)
     best = int(np.argmax(records))
-    return int(found[best]), int(records[best])
+    return int(distinct[best]), int(records[best])
 
 
 def _name(column: pl.Series, coded: Ints, code: int) -> str | None:
-    """A value as text, by its code; None if it is missing."""
+    """Return the value of a code as text; None if it is missing."""
     value: Any = column[int(np.argmax(coded == code))]
     if isinstance(value, pl.Series):  # a cell that holds a list
         return str(value.to_list())
@@ -257,7 +258,7 @@ def _name(column: pl.Series, coded: Ints, code: int) -> str | None:
 
 
 def _scale(values: Floats) -> float:
-    """The standard deviation, or the interquartile range where outliers make the standard deviation larger."""
+    """Return the standard deviation, or the interquartile range if that is smaller and not 0."""
     finite = values[np.isfinite(values)]
     if not finite.size or finite.min() == finite.max():
         return 0.0

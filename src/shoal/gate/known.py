@@ -1,6 +1,6 @@
-"""Who may know what: the released columns by what an intruder may know of them.
+"""The released columns, by what an intruder may know.
 
-Every check, figure and report takes its columns from here. A column without a role counts as known.
+Every check, measure and report takes its columns from here. A column without a role counts as known.
 """
 
 from __future__ import annotations
@@ -15,8 +15,12 @@ from shoal.gate.guarantees import Guarantees
 class KnownColumns:
     """The columns of a release.
 
-    protected: those that the method protected. unassigned: those without a role. as_is: those of which the publisher
-    states that no intruder knows them. confidential, weight: by their roles.
+    Attributes:
+        protected: The columns that the method protected.
+        unassigned: The columns without a role.
+        as_is: The columns that no intruder knows, as the publisher states.
+        confidential: The confidential columns.
+        weight: The weight, if it is released.
     """
 
     protected: tuple[str, ...]
@@ -27,22 +31,22 @@ class KnownColumns:
 
     @property
     def known(self) -> tuple[str, ...]:
-        """What an intruder may know: this decides."""
+        """The columns that an intruder may know. k over them decides."""
         return (*self.protected, *self.unassigned)
 
     @property
     def not_confidential(self) -> tuple[str, ...]:
-        """Everything but the confidential columns: what a policy's limit on linkage is about."""
+        """All columns but the confidential ones, for a policy's limit on linkage."""
         return (*self.known, *self.as_is, *self.weight)
 
     @property
     def released(self) -> tuple[str, ...]:
-        """Every released column: what if somebody knew the confidential values too."""
+        """Every released column, for an intruder who knows the confidential values too."""
         return (*self.not_confidential, *self.confidential)
 
 
 def known_columns(guarantees: Guarantees, released: Sequence[str]) -> KnownColumns:
-    """The columns of a release, sorted by who may know them; a quasi-identifier that was not protected is known."""
+    """Sort the released columns by what an intruder may know. An unprotected quasi-identifier counts as known."""
     roles = guarantees.roles
     protected = [name for name in (*guarantees.quasi, *guarantees.within) if name in released]
     weight = [name for name in (roles.weight,) if name in released and name is not None and name not in protected]

@@ -1,8 +1,8 @@
-"""Whether the protected values stand beside the right records.
+"""Whether the protected values belong to the records in their rows.
 
-Where all protected columns are moved against the others, every class still has k records and no value is new, yet each
-record has the values of somebody else. Protected values that stand in their place follow the original ones; the
-comparison is with rows in random order (a permutation test, Pitman 1937). A single column that follows is enough.
+If all protected columns are shifted against the other columns, every class still has k records, but each record has the
+values of another one. Protected values in the right rows follow the original values more closely than in random order
+(a permutation test, Pitman 1937). One column that does so is enough.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from shoal.gate.cells import TEXT, codes, differing, is_number, numbers
 if TYPE_CHECKING:
     from shoal.gate.context import CheckContext
 
-LEAST_ROWS = 50  # fewer rows may follow nothing by chance
+MIN_ROWS = 50  # with fewer rows, a column may seem unrelated by chance
 SAMPLE = 5_000
-DRAWS = 60  # random orders, for columns whose spread has no formula
-CERTAIN = 4.0  # standard deviations above random order
+RANDOM_ORDERS = 60  # for columns without a formula for the standard deviation
+MIN_STRENGTH = 4.0  # standard deviations above random order
 
 
 def follows_original(context: CheckContext) -> bool | None:
-    """Whether the protected values go with the original ones, row by row; None where no column shows it."""
+    """Whether the protected values follow the original ones row by row; None if no column can show it."""
     rows = np.flatnonzero(context.kept)
-    if not context.aligned or rows.size < LEAST_ROWS:
+    if not context.aligned or rows.size < MIN_ROWS:
         return None
     if rows.size > SAMPLE:
         rows = np.sort(np.random.default_rng(0).choice(rows, SAMPLE, replace=False))
-    strength: list[float] = []
+    is_judged = False
     for name in (
         name for name in context.guarantees.quasi if name in context.after.columns and name in context.before.columns
     ):
@@ -40,19 +40,19 @@ def follows_original(context: CheckContext) -> bool | None:
             continue
         if not differing(before, after).any():
             return True
-        found = _strength(before, after)
-        if found is not None and found >= CERTAIN:
+        strength = _strength(before, after)
+        if strength is not None and strength >= MIN_STRENGTH:
             return True
-        strength += [] if found is None else [found]
-    return False if strength else None
+        is_judged |= strength is not None
+    return False if is_judged else None
 
 
 def _strength(before: pl.Series, after: pl.Series) -> float | None:
-    """By how many standard deviations a released column follows the original more closely than rows at random."""
+    """Return by how many standard deviations a released column follows the original more closely than at random."""
     old, new = _ranks(before), _ranks(after)
     if old is not None and new is not None:
         both = ~(np.isnan(old) | np.isnan(new))
-        if both.sum() < LEAST_ROWS or old[both].std() == 0 or new[both].std() == 0:
+        if both.sum() < MIN_ROWS or old[both].std() == 0 or new[both].std() == 0:
             return None
         return float(np.corrcoef(old[both], new[both])[0, 1]) * float(np.sqrt(both.sum() - 1))
     random = np.random.default_rng(0)
@@ -66,7 +66,7 @@ def _strength(before: pl.Series, after: pl.Series) -> float | None:
 
 
 def _ranks(column: pl.Series) -> Floats | None:
-    """The ranks of numbers and moments, NaN where missing; None for labels."""
+    """Return the ranks of numbers, dates and times, with NaN for missing values; None for labels."""
     if column.dtype in TEXT or column.dtype == pl.Boolean or column.dtype.is_nested():
         return None
     if column.dtype.is_temporal():
@@ -78,28 +78,29 @@ def _ranks(column: pl.Series) -> Floats | None:
 
 
 def _orders(values: Floats | Ints, random: np.random.Generator) -> list[Floats | Ints]:
-    """The values in their own order first, then in random ones."""
-    return [values, *(random.permutation(values) for _ in range(DRAWS))]
+    """Return the values in their order, then in random orders."""
+    return [values, *(random.permutation(values) for _ in range(RANDOM_ORDERS))]
 
 
 def _between(values: Floats | Ints, labels: Ints) -> float:
-    """The sum of squares between the groups of a label."""
+    """Return the sum of squares between the groups of a label, up to a constant."""
     sums, sizes = np.bincount(labels, values), np.bincount(labels)
     present: Bools = sizes > 0
     return float((sums[present] ** 2 / sizes[present]).sum())
 
 
 def _concentration(values: Floats | Ints, labels: Ints) -> float:
-    """How much the records of a released label share original values: the sum of n_ij squared over n_i."""
+    """Return how much the records of a released label share original values: the sum of n_ij squared over n_i."""
     width = int(values.max()) + 1
     pairs, count = np.unique(labels * width + values.astype(np.int64), return_counts=True)
     sizes = np.bincount(labels)
     return float((count.astype(np.float64) ** 2 / sizes[pairs // width]).sum())
 
 
-def _above_chance(found: list[float]) -> float | None:
-    own, by_chance = found[0], np.array(found[1:])
-    spread = float(by_chance.std(ddof=1))
-    if spread <= 1e-12 * abs(own):
-        return None  # where every value is another one, each order looks the same
-    return (own - float(by_chance.mean())) / spread if own > by_chance.max() else 0.0
+def _above_chance(statistics: list[float]) -> float | None:
+    """Return by how many standard deviations the first statistic exceeds those of random orders."""
+    actual, by_chance = statistics[0], np.array(statistics[1:])
+    deviation = float(by_chance.std(ddof=1))
+    if deviation <= 1e-12 * abs(actual):
+        return None  # if all values are distinct, every order gives the same statistic
+    return (actual - float(by_chance.mean())) / deviation if actual > by_chance.max() else 0.0

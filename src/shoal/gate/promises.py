@@ -1,7 +1,7 @@
-"""The guarantees that a release can give, as data: what is promised of which columns.
+"""The guarantees that a release can give, as data: which property holds for which columns.
 
-A protection states them, a release carries them, and the release check has code of its own for each (gate/checks).
-Nothing beyond the standard library is imported, so that a light declaration may name them.
+A protection states them, a release carries them, and the release check has independent code for each (gate/checks).
+This module imports only the standard library and `shoal.errors`, so that declarations can import it at no cost.
 """
 
 from __future__ import annotations
@@ -27,10 +27,12 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Promise:
-    """A property of the released table that the release check verifies.
+    """A guarantee: a property of the released table that the release check verifies.
 
-    columns: those that it is about. promised: False where the property is only measured, so that a failure follows the
-    policy. step: the step that gave the guarantee, in a release of several steps.
+    Attributes:
+        columns: The columns that have the property.
+        promised: Whether it is guaranteed. If not, it is only measured, and the policy decides on a failure.
+        step: The step that gave the guarantee, in a release of several steps.
     """
 
     columns: tuple[str, ...]
@@ -42,7 +44,9 @@ class Promise:
 class KAnonymity(Promise):
     """Every record shares its values in the columns with at least k - 1 others.
 
-    group: the columns are one of several column groups; over all of them together no k is promised.
+    Attributes:
+        k: The smallest number of records in a class.
+        group: Whether the columns are one of several column groups, so that no k is guaranteed over all of them.
     """
 
     k: int
@@ -50,14 +54,19 @@ class KAnonymity(Promise):
 
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or int(self.k) != self.k or self.k < 1:
-            raise UsageError(f"k must be a whole number, 1 or more, not {self.k!r}")
+            raise UsageError(f"k must be a whole number, 1 or more, not {self.k!r}.")
 
 
 @dataclass(frozen=True)
 class LDiversity(Promise):
     """Each confidential column has a diversity of at least l in every equivalence class of the columns.
 
-    kind: distinct values, the exponential of their entropy, or recursive with c (Machanavajjhala et al. 2007).
+    Attributes:
+        confidential: The confidential columns.
+        l: The smallest diversity.
+        kind: How diversity is measured: distinct (number of values), entropy (exponential of the entropy) or recursive
+            (Machanavajjhala et al. 2007).
+        c: The factor of the recursive kind.
     """
 
     confidential: tuple[str, ...]
@@ -72,9 +81,12 @@ class LDiversity(Promise):
 
 @dataclass(frozen=True)
 class TCloseness(Promise):
-    """In every equivalence class of the columns each confidential column is at most t away from the whole table.
+    """In every equivalence class of the columns, each confidential column is at most t away from the whole table.
 
-    distance: equal or ordered (Li, Li and Venkatasubramanian 2007).
+    Attributes:
+        confidential: The confidential columns.
+        t: The largest distance of a class from the table.
+        distance: The distance between two values: equal or ordered (Li, Li and Venkatasubramanian 2007).
     """
 
     confidential: tuple[str, ...]
@@ -85,15 +97,16 @@ class TCloseness(Promise):
         _check_confidential(self.confidential)
         check_choice("distance", self.distance, DISTANCES)
         if not 0 <= self.t <= 1:
-            raise UsageError(f"t must be between 0 and 1, not {self.t!r}")
+            raise UsageError(f"t must be between 0 and 1, not {self.t!r}.")
 
 
 @dataclass(frozen=True)
 class SameValues(Promise):
-    """Values only changed places: each combination of values in the columns occurs as often as before.
+    """Values were only swapped: each combination of values in the columns occurs as often as before.
 
-    swaps: the pairs of rows that exchanged their values, as numbers of original rows counted from 1. If they are known,
-    the release check compares each row. None: only the numbers of combinations are compared.
+    Attributes:
+        swaps: The pairs of rows that exchanged their values, as numbers of original rows counted from 1. If they are
+            known, the release check compares each row. None: it only compares how often each combination occurs.
     """
 
     swaps: tuple[tuple[int, int], ...] | None = field(default=None, kw_only=True, repr=False)
@@ -103,11 +116,19 @@ class SameValues(Promise):
 class Masked(Promise):
     """Swapped regions do not show where a target group is concentrated (group anonymity, Chertov and Tavrov 2017).
 
-    columns: the column of the regions. target, values: the column and the values that make a record a member. second:
-    the column and values of a second group, for the signal "difference". outliers: the regions to hide, found by the
-    test at its usual alpha if there are none. signals, alphas, upper: in which signals, at which levels and on which
-    sides they may not stand out. decoys: new outliers that were wanted. allowed: original outliers that may stay.
-    outliers_only: the original outliers may stay the largest, and there may be new outliers.
+    The first of `columns` holds the regions.
+
+    Attributes:
+        target: The column that defines the target group.
+        values: The values of `target` that make a record a member.
+        second: The column and the values of a second group, for the signal "difference".
+        outliers: The regions to hide. If there are none, the outlier test finds them in the original.
+        signals: The signals in which these regions must not be outliers.
+        alphas: The significance levels at which they must not be outliers.
+        upper: Whether only large signals count as outliers.
+        decoys: The number of new outliers that the publisher requested.
+        allowed: The number of original outliers that may remain.
+        outliers_only: Whether only the original outliers count: they may stay the largest, and new ones may appear.
     """
 
     target: str
@@ -132,7 +153,7 @@ class Masked(Promise):
 
 @dataclass(frozen=True)
 class Diversity:
-    """An l with its kind, and the c of the recursive kind."""
+    """An l with its kind, and the factor c of the recursive kind."""
 
     l: float  # noqa: E741
     kind: str = "distinct"
@@ -141,13 +162,13 @@ class Diversity:
     def __post_init__(self) -> None:
         check_choice("kind of l-diversity", self.kind, DIVERSITY_KINDS)
         if not 1 <= self.l < math.inf:
-            raise UsageError(f"l must be a number, 1 or more, not {self.l!r}")
+            raise UsageError(f"l must be a number, 1 or more, not {self.l!r}.")
         if not 0 < self.c < math.inf:
-            raise UsageError(f"c of recursive (c, l)-diversity must be a number above 0, not {self.c!r}")
+            raise UsageError(f"c of recursive (c, l)-diversity must be a number above 0, not {self.c!r}.")
 
 
 def read_diversity(l: Any) -> Diversity | None:  # noqa: E741
-    """An l as people write it: a number, ("entropy", l) or ("recursive", c, l), where numbers may be text.
+    """Read l as users write it: a number, ("entropy", l) or ("recursive", c, l), where numbers may be text.
 
     >>> read_diversity(("recursive", 3, 2)), read_diversity("2")
     (Diversity(l=2.0, kind='recursive', c=3.0), Diversity(l=2.0, kind='distinct', c=1.0))
@@ -158,14 +179,16 @@ def read_diversity(l: Any) -> Diversity | None:  # noqa: E741
     kind = parts.pop(0) if len(parts) > 1 else "distinct"
     check_choice("kind of l-diversity", kind, DIVERSITY_KINDS)
     try:
-        figures = [float(part) for part in parts]
+        numbers = [float(part) for part in parts]
     except (TypeError, ValueError):
-        figures = []
-    if len(figures) != (2 if kind == "recursive" else 1):
-        raise UsageError(f"l must be a number, ('entropy', l) or ('recursive', c, l), not {l!r}")
-    return Diversity(figures[-1], kind, figures[0] if kind == "recursive" else 1.0)
+        numbers = []
+    if len(numbers) != (2 if kind == "recursive" else 1):
+        raise UsageError(f"l must be a number, ('entropy', l) or ('recursive', c, l), not {l!r}.")
+    return Diversity(numbers[-1], kind, numbers[0] if kind == "recursive" else 1.0)
 
 
 def _check_confidential(names: tuple[str, ...]) -> None:
     if not names:
-        raise UsageError("l and t are about confidential columns: name them with confidential=[...]")
+        raise UsageError(
+            "l and t need confidential columns. Name them with --confidential COLUMN (in Python: confidential=[...])."
+        )

@@ -122,7 +122,7 @@ def _first_difference(before: pl.DataFrame, after: pl.DataFrame, columns: Sequen
 
 
 def follows(before: pl.DataFrame, after: pl.DataFrame, columns: Sequence[str]) -> bool:
-    """Whether protected numbers go with the original ones row by row; true where there are none to tell."""
+    """Whether protected numbers follow the original ones row by row; True if there are no numbers to compare."""
     for name in columns:
         if not (is_number(before[name]) and is_number(after[name])):
             continue

@@ -1,4 +1,4 @@
-"""Saving through the gate: the file is written under another name, read back, checked, and only then put in place."""
+"""Save a release: write a temporary file, read it back, check it, and give it its final name only if it passes."""
 
 from __future__ import annotations
 
@@ -28,12 +28,16 @@ from shoal.table.table import Table
 
 @dataclass(frozen=True)
 class Saving:
-    """How a release is saved, as the publisher states it.
+    """How to save a release, and what the publisher states about it.
 
-    shuffle: rows in a random order. keep_order: the original order, although it discloses values. policy: a name or a
-    TOML file; what it blocks is not written. previous: an earlier release of the same records; first_release: there is
-    none. accept_k: the k over everything known that is accepted instead of the promised one. round_weight: each record
-    gets the mean weight of its equivalence class.
+    Attributes:
+        shuffle: Write the rows in random order.
+        keep_order: Keep the original order although it discloses values.
+        policy: A policy's name or a TOML file; a release that it blocks is not written.
+        previous: An earlier release of the same records.
+        first_release: State that there is no earlier release.
+        accept_k: The smallest k over the known columns that is accepted instead of the guaranteed k.
+        round_weight: Give each record the mean weight of its equivalence class.
     """
 
     shuffle: bool = False
@@ -45,8 +49,9 @@ class Saving:
     round_weight: bool = False
 
     def policy_name(self) -> str | Path:
-        given = "default" if self.policy is None else self.policy
-        return Path(given) if isinstance(given, os.PathLike) else given
+        """Return the name or the file of the policy that decides, default if none is named."""
+        policy = "default" if self.policy is None else self.policy
+        return Path(policy) if isinstance(policy, os.PathLike) else policy
 
 
 def save_checked(
@@ -58,10 +63,22 @@ def save_checked(
     key: int | str,
     then: Callable[[Path, Findings], None] | None = None,
 ) -> Findings:
-    """Write `table` if the file that was written keeps its guarantees and, where one is named, the policy's.
+    """Write `table` to `target`, if the written file keeps its guarantees and the policy does not block it.
 
-    key: the secret or the seed of the rows' order. then: called with the checked file before it is put in place; if it
-    raises, there is no file. Warnings of a policy are shown, blocks leave no file.
+    Args:
+        original: The input table.
+        table: The protected data frame.
+        guarantees: What the release check verifies.
+        target: The file to write.
+        saving: How to save it.
+        key: The secret or the seed of the row order.
+        then: Called with the checked file before it gets its final name. If it raises, no file is written.
+
+    Returns:
+        The findings on the written file. Warnings of a named policy are also shown as notices.
+
+    Raises:
+        PromiseError: A guarantee does not hold or the policy blocks the release; nothing is written.
     """
     judge = policy_named(saving.policy_name())
     before, after, source = frame_of(original.frame), as_polars(table), original.source
@@ -71,45 +88,49 @@ def save_checked(
         order = shuffled_order(key, before, guarantees.changed)
         before, after, numbers = before[order], after[order], numbers[order]
         source = None if source is None else source.take(order)
-    found: list[Findings] = []
+    results: list[Findings] = []
 
-    def gate(temporary: Path) -> None:
+    def verify(temporary: Path) -> None:
         dialect = None if source is None else source.dialect
-        given = {} if dialect is None else {"encoding": dialect.encoding}
-        written = read_written(temporary, after, name=target.name, **given)
+        encoding = {} if dialect is None else {"encoding": dialect.encoding}
+        written = read_written(temporary, after, name=target.name, **encoding)
         context = CheckContext(
             before, written, guarantees, judge, order="shuffled" if saving.shuffle else "kept",
             aligned=written.frame.height == before.height, expected=after,
             previous=earlier, labels=_labels(source), accept_k=saving.accept_k, first_release=saving.first_release,
             keep_order=saving.keep_order, row_numbers=numbers,
         )  # fmt: skip
-        found.append(examine(context))
-        stop_if_blocked(found[0], saving.policy)
+        results.append(examine(context))
+        stop_if_blocked(results[0], saving.policy)
         if then is not None:
-            then(temporary, found[0])
+            then(temporary, results[0])
 
-    write_file(after, target, source, protected=(*guarantees.changed, *guarantees.within), check=gate)
-    for text in policy_notices(found[0], saving):
+    write_file(after, target, source, protected=(*guarantees.changed, *guarantees.within), check=verify)
+    for text in policy_notices(results[0], saving):
         notice(text)
-    return found[0]
+    return results[0]
 
 
-def policy_notices(found: Findings, saving: Saving) -> tuple[str, ...]:
-    """The warnings of a policy that was named, or of an earlier release."""
+def policy_notices(findings: Findings, saving: Saving) -> tuple[str, ...]:
+    """Return the warnings as notices, if the publisher named a policy or an earlier release."""
     if saving.policy is None and saving.previous is None:
         return ()
-    return tuple(f"{finding.check}: {finding.finding}; {finding.todo}" for finding in found.warnings)
+    return tuple(f"{finding.check}: {as_sentences(finding)}" for finding in findings.warnings)
 
 
 def examine_unsaved(original: Table, table: Any, guarantees: Guarantees) -> Findings:
-    """The findings on a table that is not written: as if it were saved in the original's order."""
+    """Return the findings on a table that is not written, as if it were saved in the original's order."""
     context = CheckContext(frame_of(original.frame), Written(frame_of(table)), guarantees, policy_named("default"),
                 labels=_labels(original.source), row_numbers=original.numbering)  # fmt: skip
     return examine(context)
 
 
 def verify_unsaved(original: Table, table: Any, guarantees: Guarantees) -> None:
-    """An error that names every guarantee which a table that is not written breaks."""
+    """Verify every guarantee on a table that is not written.
+
+    Raises:
+        PromiseError: A guarantee does not hold; the message names each.
+    """
     after = frame_of(table)
     context = CheckContext(
         frame_of(original.frame), Written(after), guarantees, policy_named("default"),
@@ -121,39 +142,45 @@ def verify_unsaved(original: Table, table: Any, guarantees: Guarantees) -> None:
 
 
 def known_smallest(original: Table, table: Any, guarantees: Guarantees) -> int:
-    """k over everything that an intruder may know, without the other checks."""
+    """Return k over all columns that an intruder may know, without the other checks."""
     context = CheckContext(frame_of(original.frame), Written(frame_of(table)), guarantees, policy_named("default"))
     counts = context.unit_counts(context.known)
     return int(counts.min()) if counts.size else 0
 
 
 def class_weights(frame: pl.DataFrame, weight: str, known: Sequence[str]) -> pl.DataFrame:
-    """The frame with the mean weight of each equivalence class: the total is kept, and no record stands out by it."""
-    found = classes(frame, tuple(known))
-    sums = found.reduced(np.add, frame[weight].cast(pl.Float64).to_numpy())
-    means = np.array([float(f"{mean:.12g}") for mean in sums / found.sizes])  # no residue of the order of a sum
-    return frame.with_columns(pl.Series(weight, means[found.labels]))
+    """Return the frame with the mean weight of each equivalence class, which keeps the total."""
+    groups = classes(frame, tuple(known))
+    sums = groups.reduced(np.add, frame[weight].cast(pl.Float64).to_numpy())
+    means = np.array([float(f"{mean:.12g}") for mean in sums / groups.sizes])  # rounded: last bits show a sum's order
+    return frame.with_columns(pl.Series(weight, means[groups.labels]))
 
 
 def _labels(source: FileSource | None) -> Any:
     return {} if source is None or source.labels is None else source.labels.values
 
 
-def stop_if_blocked(found: Findings, policy: str | os.PathLike[str] | None) -> None:
-    """An error with everything that blocks, and the findings beside it."""
-    if not found.blocking:
+def stop_if_blocked(findings: Findings, policy: str | os.PathLike[str] | None) -> None:
+    """Raise an error with every blocking finding, if there is one. The error holds all findings.
+
+    Raises:
+        PromiseError: A guarantee does not hold, or the policy blocks the release.
+    """
+    if not findings.blocking:
         return
-    head = "Nothing was written." if policy is None else f"Nothing was written: the policy {found.policy!r} blocks it."
-    error = PromiseError(" ".join([head, *sentences(found.blocking)]))
-    error.findings = found
+    head = "Nothing was written."
+    if policy is not None:
+        head = f"Nothing was written, because the policy {findings.policy!r} blocks it."
+    error = PromiseError(" ".join([head, *sentences(findings.blocking)]))
+    error.findings = findings
     raise error
 
 
 def sentences(findings: Sequence[Finding]) -> list[str]:
-    """Findings as sentences; what to do is said once."""
-    said: set[str] = set()
-    made = []
+    """Return findings as sentences, and each piece of advice only once."""
+    shown: set[str] = set()
+    texts = []
     for finding in findings:
-        made.append(as_sentences(finding if finding.todo not in said else replace(finding, todo="")))
-        said.add(finding.todo)
-    return made
+        texts.append(as_sentences(finding if finding.todo not in shown else replace(finding, todo="")))
+        shown.add(finding.todo)
+    return texts

@@ -285,7 +285,7 @@ def test_the_final_table_is_measured_before_anything_is_written() -> None:
     unmasked = replace(
         release, frame=release.original.frame, solution=replace(release.solution, swaps=np.empty((0, 2), int))
     )
-    with pytest.raises(PromiseError, match="nothing is written.*2 regions still outliers: D07, D23"):
+    with pytest.raises(PromiseError, match="nothing is written.*2 regions are still outliers: D07, D23"):
         unmasked.verify()
 
 

@@ -1,7 +1,7 @@
-"""What the released values disclose: columns that give a protected value away, and what classes share.
+"""What the released values disclose: columns that give a protected value away, narrow classes, and the row order.
 
-A confidential number is judged by its spread within the class, a label by its largest share. A few-valued column among
-averaged numbers keeps its extremes. A file whose order follows a protected column places its records.
+Within a class, a confidential number is judged by its spread. Averages of a column with few values keep its extremes.
+If the row order follows a protected column, the position of a row discloses the value.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from shoal.gate.findings import Finding, percent
 from shoal.gate.inside import few_valued_averaged, nearly_unique, spread
 from shoal.gate.undone import given_away
 
-RANK_CORRELATION = 0.3  # from which on the order of the rows places a record
-LEAST_SORTED = 8  # fewer rows may be in order by chance
-CERTAIN = 4.0  # standard errors by which a rank correlation must differ from none
-MOST_NAMED = 3
+RANK_CORRELATION = 0.3  # above it, the position of a row discloses a value
+MIN_ROWS = 8  # fewer rows may be in order by chance
+MIN_STANDARD_ERRORS = 4.0  # by which a rank correlation must differ from 0
+MAX_NAMED = 3
 
 
 def undone(context: CheckContext) -> Finding:
-    """Whether released columns give a protected value away: copies of it, and columns that predict it."""
+    """Whether released columns give a protected value away: copies, and columns that predict it."""
     copies = [
-        f"{name!r} is a copy of the original values of {source!r}, and gives {source!r} away"
+        f"{name!r} is a copy of the original values of {source!r}, which gives {source!r} away"
         for name, source in context.copies.items()
     ]
     if not context.aligned:
         text = "; ".join([*copies, f"not measured: {UNALIGNED}"])
-        todo = _ways_out(*next(iter(context.copies.items()))) if copies else UNALIGNED_TODO
+        todo = _advice(*next(iter(context.copies.items()))) if copies else UNALIGNED_TODO
         return context.make_finding("undone", True, text, todo=todo, promised=context.policy.explicit or bool(copies))
     protected = [
         name for name in context.guarantees.quasi if name in context.after.columns and name in context.before.columns
@@ -39,96 +39,100 @@ def undone(context: CheckContext) -> Finding:
         name for name in context.untouched if name not in context.guarantees.within and name not in context.copies
     ]
     before, after = context.before, context.after
-    if context.units is not None:  # one row per person: what is constant for a person gives nothing away
+    if context.units is not None:  # one row per unit: a value that all rows of a unit share gives nothing away
         rows = np.unique(context.units, return_index=True)[1]
         before, after = before[rows], after[rows]
-    found, records = given_away(
+    leaks, records = given_away(
         before, after, protected, unchanged,
         accepted=context.guarantees.roles.accept_derived, ordered=context.guarantees.roles.order,
     )  # fmt: skip
-    leaks = [
+    texts = [
         f"the released {'column' if len(leak.by) == 1 else 'columns'} {', '.join(map(repr, leak.by))} "
         f"{'gives' if len(leak.by) == 1 else 'give'} {leak.column!r} away for {percent(leak.share)} of the records "
-        f"({percent(leak.release_share)} by the release itself)"
-        for leak in found[:MOST_NAMED]
+        f"(the released {leak.column!r} alone: {percent(leak.release_share)})"
+        for leak in leaks[:MAX_NAMED]
     ]
     sampled = f" (measured on {records:,} records)" if records < before.height else ""
-    first = next(iter(context.copies.items()), (found[0].by[0], found[0].column) if found else None)
-    text = "; ".join([*copies, *leaks]) or "no released column gives a protected value away"
+    first = next(iter(context.copies.items()), (leaks[0].by[0], leaks[0].column) if leaks else None)
+    text = "; ".join([*copies, *texts]) or "no released column gives a protected value away"
     return context.make_finding(
-        "undone", first is not None, text + sampled, len(copies) + len(found), 0,
-        "" if first is None else _ways_out(*first), promised=True,
+        "undone", first is not None, text + sampled, len(copies) + len(leaks), 0,
+        "" if first is None else _advice(*first), promised=True,
     )  # fmt: skip
 
 
-def _ways_out(name: str, source: str) -> str:
-    return f"protect it with its source: --derived {name}={source}; drop it: --drop {name}; or --accept-derived {name}"
+def _advice(name: str, source: str) -> str:
+    return (
+        f"protect it together with its source (--derived {name}={source}), remove it (--drop {name}), or accept it "
+        f"(--accept-derived {name})"
+    )
 
 
 def row_order(context: CheckContext) -> Finding:
-    """Whether the kept order of the rows follows a protected column, an identifier or the unit."""
+    """Whether the row order of the original was kept and follows a protected column, an identifier or the unit."""
     if context.order != "kept" or not context.aligned:
         return context.make_finding("order", False, "the rows are not in the order of the original", 0, 0)
     names = dict.fromkeys((*context.guarantees.quasi, *context.guarantees.swapped, *context.guarantees.roles.removed))
-    found = {name: _follows_order(context, name) for name in names if name in context.before.columns}
-    caught = {name: figure for name, figure in found.items() if figure}
-    if not caught:
+    strength = {name: _follows_order(context, name) for name in names if name in context.before.columns}
+    followed = {name: value for name, value in strength.items() if value}
+    if not followed:
         return context.make_finding(
-            "order", False, "the order of the rows follows no protected column or identifier", 0, 0
+            "order", False, "the row order does not follow any protected column or identifier", 0, 0
         )
-    worst = max(caught, key=lambda name: caught[name])
-    text = f"the order of the rows follows {worst!r} (correlation {caught[worst]:.2f})"
+    worst = max(followed, key=lambda name: followed[name])
+    text = f"the row order follows {worst!r} (correlation {followed[worst]:.2f})"
     if context.keep_order:
-        return context.make_finding("order", False, f"{text}, kept on the publisher's word", round(caught[worst], 4))
+        return context.make_finding("order", False, f"{text}, and the publisher keeps it", round(followed[worst], 4))
     removed = worst in context.guarantees.roles.removed
-    why = "neighbouring rows belong together" if removed else "a position in the file discloses the value"
+    why = f"neighbouring rows have similar values of {worst!r}" if removed else "the position of a row discloses it"
     return context.make_finding(
-        "order", True, f"{text}: {why}", round(caught[worst], 4),
-        RANK_CORRELATION, "write the rows in a random order (--shuffle), or insist on it (--keep-order)", promised=True,
+        "order", True, f"{text}: {why}", round(followed[worst], 4),
+        RANK_CORRELATION, "write the rows in random order (--shuffle), or accept the order (--keep-order)",
+        promised=True,
     )  # fmt: skip
 
 
 def _follows_order(context: CheckContext, name: str) -> float:
-    """How closely the rows' order follows a column, where it is more than chance; 0 otherwise.
+    """Return how closely the row order follows a column, or 0 if chance explains it.
 
-    The larger of the rank correlation with the position and that of neighbouring rows; for labels, how much more often
-    neighbours agree than two records drawn at random.
+    The result is the larger of two rank correlations: with the position, and between neighbouring rows. For labels, the
+    second one is how much more often neighbours agree than two records drawn at random.
     """
     column = context.before[name]
     is_label = not is_number(column) or name in context.guarantees.roles.nominal or name == context.guarantees.unit
     values: Floats = codes(column).astype(np.float64) if is_label else numbers(column)
     present = np.flatnonzero(~np.isnan(values))
     n = present.size
-    if n < LEAST_SORTED or values[present].min() == values[present].max():
+    if n < MIN_ROWS or values[present].min() == values[present].max():
         return 0.0
     ranks = pl.Series(values[present]).rank("average").to_numpy()
     steps = np.diff(ranks)
-    if np.unique(ranks).size >= LEAST_SORTED and ((steps >= 0).all() or (steps <= 0).all()):
+    if np.unique(ranks).size >= MIN_ROWS and ((steps >= 0).all() or (steps <= 0).all()):
         return 1.0
-    figures = [_correlation(present.astype(np.float64), ranks)]
+    correlations = [_correlation(present.astype(np.float64), ranks)]
     if is_label:
-        figures.append(_agreement(codes(column)[present]))
+        correlations.append(_agreement(codes(column)[present]))
     else:
-        figures.append(max(0.0, _correlation(ranks[1:], ranks[:-1])))
-    largest = max(map(abs, figures))
-    return largest if largest > RANK_CORRELATION and largest * np.sqrt(n - 1) > CERTAIN else 0.0
+        correlations.append(max(0.0, _correlation(ranks[1:], ranks[:-1])))
+    largest = max(map(abs, correlations))
+    return largest if largest > RANK_CORRELATION and largest * np.sqrt(n - 1) > MIN_STANDARD_ERRORS else 0.0
 
 
 def _correlation(one: Floats, two: Floats) -> float:
-    if one.size < LEAST_SORTED or one.std() == 0 or two.std() == 0:
+    if one.size < MIN_ROWS or one.std() == 0 or two.std() == 0:
         return 0.0
     return float(np.corrcoef(one, two)[0, 1])
 
 
 def _agreement(labels: Ints) -> float:
-    """How much more often neighbouring rows agree than two records drawn at random, from 0 to 1."""
+    """Return how much more often neighbouring rows agree than two records drawn at random, from 0 to 1."""
     share = np.bincount(labels) / labels.size
     by_chance = float((share**2).sum())
     return max(0.0, (float((labels[1:] == labels[:-1]).mean()) - by_chance) / (1.0 - by_chance))
 
 
 def narrow_classes(context: CheckContext) -> Finding:
-    """Confidential numbers that lie so close together within a class that the class discloses them."""
+    """Confidential numbers that vary so little within a class that the class discloses them."""
     names = [name for name in context.columns.confidential if is_number(context.after[name])]
     if not names or not context.class_sets:
         return context.make_finding("spread", False, "no confidential number is released")
@@ -142,17 +146,17 @@ def narrow_classes(context: CheckContext) -> Finding:
         if worst is not None and worst.narrow_records:
             records += worst.narrow_records
             parts.append(
-                f"{worst.narrow_records:,} records stand in classes where {name!r} varies by less than 5 % of its "
-                f"usual spread (for example {worst.low:g} to {worst.high:g} in a class of {worst.size})"
+                f"{worst.narrow_records:,} records are in classes in which {name!r} varies by less than 5 % of its "
+                f"standard deviation (for example {worst.low:g} to {worst.high:g} in a class of {worst.size})"
             )
-    text = "; ".join(parts) or "no class discloses a confidential number by its narrow range"
+    text = "; ".join(parts) or "no class discloses a confidential number by a narrow range"
     return context.make_finding(
-        "spread", records > 0, text, records, 0, "take a larger k, or ask for t (shoal generalize -t)"
+        "spread", records > 0, text, records, 0, "use a larger k, or request t with shoal generalize -t T"
     )
 
 
 def confidential_keys(context: CheckContext) -> Finding:
-    """Confidential numbers that are nearly unique: a key for anybody who knows them."""
+    """Confidential numbers that are nearly unique, so that an intruder who knows one identifies the record."""
     keys = [
         name
         for name in context.columns.confidential
@@ -160,24 +164,33 @@ def confidential_keys(context: CheckContext) -> Finding:
     ]
     if not keys:
         return context.make_finding("keys", False, "no confidential number is nearly unique")
-    text = f"nearly unique, and so a key for whoever knows them: {', '.join(map(repr, keys))}"
-    return context.make_finding("keys", True, text, len(keys), 0, "round the values, or state who could know them")
+    text = (
+        f"nearly every record has a different value, so an intruder who knows it identifies the record: "
+        f"{', '.join(map(repr, keys))}"
+    )
+    return context.make_finding("keys", True, text, len(keys), 0, "round the values, or protect them with --quasi")
 
 
 def few_valued(context: CheckContext) -> Finding:
-    """A 0/1 or few-valued column among averaged numbers: a group's average can be somebody's value."""
+    """Averages of a column with two or three values: a mean that equals an extreme discloses all members' values."""
     if not context.aligned:
         return context.unmeasured("few-valued", UNALIGNED, UNALIGNED_TODO)
-    records, parts = 0, []
+    records, parts, columns = 0, [], []
     for name in context.aggregated:
-        leak = few_valued_averaged(context.before[name], context.after[name], context.units)
-        if leak is not None and leak.given_away:
-            records += leak.given_away
+        extreme = few_valued_averaged(context.before[name], context.after[name], context.units)
+        if extreme is not None and extreme.given_away:
+            records += extreme.given_away
             parts.append(
-                f"{leak.given_away:,} of {leak.records:,} records with {name} = {leak.value:g} are released as exactly "
-                f"{leak.value:g}"
+                f"{extreme.given_away:,} of {extreme.records:,} records with {name} = {extreme.value:g} are released "
+                f"as exactly {extreme.value:g}, which discloses the value"
             )
-    text = "; ".join(parts) or "no few-valued column was averaged"
+            columns.append(name)
+    text = "; ".join(parts) or "no average of a column with few values discloses a value"
     return context.make_finding(
-        "few-valued", records > 0, text, records, 0, "treat it as labels (--nominal), or call it confidential"
+        "few-valued",
+        records > 0,
+        text,
+        records,
+        0,
+        f"protect it as labels (--nominal {','.join(columns)}), or give it the role confidential",
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from shoal.errors import counted
 from shoal.gate.cells import signs_of_zero
 from shoal.gate.context import CheckContext
-from shoal.gate.findings import Finding, counted
+from shoal.gate.findings import Finding
 from shoal.gate.policy import stricter
 from shoal.gate.promises import KAnonymity
 
@@ -21,34 +22,41 @@ def within_groups(context: CheckContext) -> Finding:
     """k within each column group."""
     k = context.guarantees.k
     smallest = {
-        found.columns: int(context.unit_counts(found).min(initial=context.rows)) for found in context.class_sets
+        group.columns: int(context.unit_counts(group).min(initial=context.rows)) for group in context.class_sets
     }
-    least = min(smallest.values())
+    size = min(smallest.values())
     worst = min(smallest, key=lambda names: smallest[names])
-    bad = k is not None and least < k
-    text = f"the smallest class within a column group has {counted(least, 'record')}"
+    bad = k is not None and size < k
+    text = f"the smallest class within a column group has {_members(context, size)}"
     if bad:
         below = sum(int((context.unit_counts(c) < (k or 0)).sum()) for c in context.class_sets)
-        text += f", fewer than k = {k}: {', '.join(worst)}; {below:,} classes in all are below k"
+        classes = f"{counted(below, 'class')} {'is' if below == 1 else 'are'}"
+        text += f", fewer than k = {k}, in the column group {', '.join(worst)}; {classes} smaller than k"
     return context.make_finding(
-        "k-within-groups", bad, text, least, k, "protect the file again: a class below k is not a group", promised=True
-    )
+        "k-within-groups", bad, text, size, k, "protect the file again with shoal group or shoal generalize",
+        promised=True,
+    )  # fmt: skip
 
 
 def joint_k(context: CheckContext) -> Finding:
-    """k over all protected columns together: promised, unless it is so within column groups only."""
+    """k over all protected columns together. It is guaranteed, unless k is guaranteed within column groups only."""
     promised = context.guarantees.k if not context.guarantees.column_groups else None
     counts = context.unit_counts(context.joint)
-    least = int(counts.min()) if counts.size else 0
+    size = int(counts.min()) if counts.size else 0
     threshold = stricter(context.guarantees.k, context.policy.thresholds.k)
-    broken = promised is not None and least < promised
-    bad = threshold is not None and least < threshold
-    text = f"the smallest class over all protected columns has {counted(least, 'record')}"
+    broken = promised is not None and size < promised
+    bad = threshold is not None and size < threshold
+    text = f"the smallest class over all protected columns has {_members(context, size)}"
     if bad:
-        text += f"; {int((counts < (threshold or 0)).sum()):,} classes are smaller than {threshold:g}"
+        below = int((counts < (threshold or 0)).sum())
+        text += f"; {counted(below, 'class')} {'has' if below == 1 else 'have'} fewer than {threshold:g}"
         zeros = [name for name in context.quasi if signs_of_zero(context.after[name])]
         text += f". 0.0 and -0.0 count as two values in {', '.join(map(repr, zeros))}" if zeros else ""
     if bad and context.guarantees.column_groups and not broken:
-        text += ". Within each column group every record shares its values with others, over all columns it does not"
-    todo = "protect all columns together (shoal microaggregate), or with a larger k"
-    return context.make_finding("joint-k", bad, text, least, promised if broken else threshold, todo, promised=broken)
+        text += ". k holds within each column group, but not over all columns together"
+    todo = "protect all columns together (shoal microaggregate), or use a larger k"
+    return context.make_finding("joint-k", bad, text, size, promised if broken else threshold, todo, promised=broken)
+
+
+def _members(context: CheckContext, number: int) -> str:
+    return counted(number, "record" if context.units is None else "unit")

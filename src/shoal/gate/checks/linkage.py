@@ -1,7 +1,7 @@
-"""Linkage: an intruder who knows original values looks for the record in the release.
+"""Linkage: an intruder who knows original values looks for the person's record in the release.
 
-By distance over the known columns: the figure of people found. Knowing the method: the nearest centroid within each
-column group, then the records that lie in all these classes (Winkler 2004; Nin, Herranz and Torra 2008).
+One intruder uses the distance over the known columns. Another knows the column groups: this intruder takes the nearest
+centroid in each group, then the records in all these classes (Winkler 2004; Nin, Herranz and Torra 2008).
 """
 
 from __future__ import annotations
@@ -15,24 +15,27 @@ from shoal.gate.findings import Finding, percent
 
 
 def linkages(context: CheckContext) -> tuple[Finding, ...]:
-    """The share of people found by three intruders: by distance, beside all but confidential columns, by the groups."""
+    """The share of people that three intruders find.
+
+    They know the known columns, all columns but the confidential ones, and the column groups.
+    """
     limit = context.policy.thresholds.linkage
     checks = ("distance-linkage", "released-linkage", "group-linkage")
     if not context.aligned:
         return tuple(context.unmeasured(check, UNALIGNED, UNALIGNED_TODO) for check in checks[:2])
     known, wider = context.figures.known, context.figures.not_confidential
-    found = [
-        _finding(context, checks[0], known, "knows the known columns and takes the best fitting record", limit),
+    findings = [
+        _finding(context, checks[0], known, "knows the known columns and picks the closest record", limit),
         _finding(
             context, checks[1], wider, "knows every released column but the confidential ones",
             context.policy.thresholds.released_linkage,
         ),
     ]  # fmt: skip
     if context.guarantees.column_groups and context.class_sets:
-        found.append(
+        findings.append(
             _finding(context, checks[2], _by_groups(context), "knows the column groups and their centroids", limit)
         )
-    return tuple(found)
+    return tuple(findings)
 
 
 def _finding(context: CheckContext, check: str, figure: Figure, intruder: str, limit: float | None) -> Finding:
@@ -40,19 +43,19 @@ def _finding(context: CheckContext, check: str, figure: Figure, intruder: str, l
     text = f"an intruder who {intruder} finds {percent(share, 2)} of the people"
     if figure.linked_se is not None:
         text += f" (standard error {percent(figure.linked_se, 2)}, on {SAMPLE:,} records)"
-    todo = "take a larger k, protect more columns, or drop some"
+    todo = "use a larger k, protect more columns (--quasi), or remove some (--drop)"
     return context.make_finding(check, limit is not None and share > limit, text, round(share, 6), limit, todo)
 
 
 def _by_groups(context: CheckContext) -> Figure:
-    """People found by the intersection of the nearest classes of each column group."""
+    """Measure the people found by the intersection of the nearest classes of each column group."""
     rows = np.flatnonzero(context.kept)
     drawn: Ints = rows
     if rows.size > ALL:
         drawn = np.sort(np.random.default_rng(0).choice(rows, SAMPLE, replace=False))
     right = np.ones(drawn.size, dtype=bool)
-    for found in context.class_sets:
-        right &= own_among_nearest(context, found, drawn)
+    for group in context.class_sets:
+        right &= own_among_nearest(context, group, drawn)
     chance: Floats = np.where(right, 1.0 / context.joint.sizes[context.joint.labels[drawn]], 0.0)
     share = float(chance.mean()) if chance.size else 0.0
     error = None

@@ -1,4 +1,4 @@
-"""What a file discloses beside its values: numbers of rows and groups, metadata, labels of absent values, formulas."""
+"""Disclosures besides the values: row and group numbers, metadata, labels of values that no record has, formulas."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from shoal.errors import counted
 from shoal.gate.cells import TEXT, comparable, is_number, numbers
 from shoal.gate.context import CheckContext
-from shoal.gate.findings import Finding, counted
+from shoal.gate.findings import Finding
 
 INDEX = re.compile(r"__index_level_\d+__|unnamed: ?\d+|index|level_\d+|row[ _.]?(names?|id|nr|no|number|index)", re.I)
 FORMULA = r"^[=@\t\r]|^[+-]"
@@ -26,18 +27,19 @@ def traces(context: CheckContext) -> Finding:
         if _numbers_rows(column):
             problems.append(f"{name!r} numbers the rows")
         elif _numbers_groups(context, column):
-            problems.append(f"{name!r} tells the groups apart: one value a group")
+            problems.append(f"{name!r} has a different value in each group")
         elif INDEX.fullmatch(name):
             problems.append(f"{name!r} is named like an index")
     return context.make_finding(
-        "traces", bool(problems), "; ".join(problems) or "no number of a row or a group, and no metadata",
-        len(problems), 0,
-        "drop these columns; write the file without an index, without metadata and without labels of absent values",
+        "traces", bool(problems),
+        "; ".join(problems) or "no column numbers rows or groups, and the file has no metadata", len(problems), 0,
+        "remove these columns (--drop), and write the file without index, metadata and labels of values that no record "
+        "has",
     )  # fmt: skip
 
 
 def _left_over(context: CheckContext) -> list[str]:
-    """What the file declares about values that no record has: they may be values of the original."""
+    """Return what the file declares about values that no record has. They may be original values."""
     written, problems = context.written, []
     for name, labels in written.labels.items():
         absent = _absent(context.after[name], labels, written.letters.get(name, frozenset()))
@@ -46,24 +48,25 @@ def _left_over(context: CheckContext) -> list[str]:
     for column in (leaf for whole in context.after.get_columns() for leaf in _leaves(whole)):
         absent = _absent(column, {*_enum(column), *(written.categories or {}).get(column.name, ())})
         if absent:
-            problems.append(f"{column.name!r} declares categories that no record has ({absent:,})")
+            kinds = "category" if absent == 1 else "categories"
+            problems.append(f"{column.name!r} declares {absent:,} {kinds} that no record has")
     if written.categories is None:
-        problems.append("the categories of the columns cannot be read without pyarrow (pip install pyarrow)")
+        problems.append("the categories of the columns cannot be read without pyarrow; type: pip install pyarrow")
     declaring = [name for name in written.missing if name in context.quasi]
     return problems + [f"the protected column {name!r} has codes that are declared missing" for name in declaring]
 
 
 def _absent(column: pl.Series, declared: Collection[Any], letters: frozenset[str] = frozenset()) -> int:
-    """How many of the declared values no record has."""
+    """Return how many of the declared values no record has."""
     if not declared:
         return 0
     values = column.cast(pl.String) if column.dtype in TEXT else column
-    held = {_bare(value) for value in values.unique().to_list()} | letters
-    return sum(_bare(value) not in held for value in declared if value is not None)
+    present = {_bare(value) for value in values.unique().to_list()} | letters
+    return sum(_bare(value) not in present for value in declared if value is not None)
 
 
 def _leaves(column: pl.Series) -> list[pl.Series]:
-    """A column, or the columns inside a nested one."""
+    """Return a column, or the columns inside a nested one."""
     dtype = column.dtype
     if isinstance(dtype, pl.List | pl.Array):
         return _leaves(column.explode())
@@ -78,12 +81,12 @@ def _enum(column: pl.Series) -> list[str]:
 
 
 def _bare(value: Any) -> Any:
-    """A value to be compared: SPSS pads text with blanks at its end."""
+    """Return a value without the trailing blanks that SPSS adds to text."""
     return value.rstrip() if isinstance(value, str) else value
 
 
 def _numbers_rows(column: pl.Series) -> bool:
-    """Whether a column counts the rows, up or down."""
+    """Whether a column numbers the rows in ascending or descending order."""
     if not is_number(column) or column.null_count() or column.len() < 3:
         return False
     steps = np.diff(numbers(column))
@@ -91,19 +94,19 @@ def _numbers_rows(column: pl.Series) -> bool:
 
 
 def _numbers_groups(context: CheckContext, column: pl.Series) -> bool:
-    """Whether a column has one value in each class, and another in each other class."""
-    for found in context.class_sets:
-        groups = found.sizes.size
+    """Whether a column has one value per class, and a different one in each class."""
+    for classes in context.class_sets:
+        groups = classes.sizes.size
         if not 1 < groups < context.rows or not context.kept.all() or column.n_unique() != groups:
             continue
-        pairs = pl.DataFrame([comparable(column).rename("value"), pl.Series("group", found.labels)])
+        pairs = pl.DataFrame([comparable(column).rename("value"), pl.Series("group", classes.labels)])
         if pairs.n_unique() == groups:
             return True
     return False
 
 
 def formulas(context: CheckContext) -> Finding:
-    """Text cells and names that a spreadsheet would run."""
+    """Text cells and column names that a spreadsheet program would execute."""
     problems, count = [], 0
     names = pl.Series("", context.after.columns)
     for name, column in [("the first line", names), *((n, context.after[n]) for n in context.after.columns)]:
@@ -115,41 +118,40 @@ def formulas(context: CheckContext) -> Finding:
         if here:
             count += here
             first = int(risky.to_numpy().argmax())
-            where = f"{name!r} ({here:,} cells, the first in row {first + 1})" if name != "the first line" else name
-            problems.append(where)
+            where = f"{name!r} ({counted(here, 'cell')}, the first in row {first + 1})"
+            problems.append(name if name == "the first line" else where)
     finding = (
-        f"text that a spreadsheet takes for a formula: {', '.join(problems)}"
+        f"a spreadsheet program would execute text as a formula: {', '.join(problems)}"
         if problems
         else "no text looks like a formula"
     )
     return context.make_finding(
         "formulas", count > 0, finding, count, 0,
-        "put an apostrophe before such text, or tell the readers not to open the file in a spreadsheet",
+        "put an apostrophe before such text, or warn the readers not to open the file in a spreadsheet program",
     )  # fmt: skip
 
 
 def labels(context: CheckContext) -> Finding:
-    """Value labels of the original that the release no longer has: its codes are left without words."""
+    """Unchanged columns of codes whose value labels the release no longer has."""
     lost = [name for name in context.untouched if context.labels.get(name) and not context.written.labels.get(name)]
-    message = f"codes without their labels: {', '.join(map(repr, lost))}" if lost else "no value labels were lost"
+    message = "no value labels were lost"
+    if lost:
+        message = f"these columns hold codes and have lost their value labels: {', '.join(map(repr, lost))}"
     return context.make_finding(
-        "labels",
-        bool(lost),
-        message,
-        len(lost),
-        0,
-        "write the labels (.sav, .dta), or release the list of codes with it",
-    )
+        "labels", bool(lost), message, len(lost), 0,
+        "write a format with value labels (.sav or .dta), or publish the list of codes with the release",
+    )  # fmt: skip
 
 
 def minimality(context: CheckContext) -> Finding:
-    """Whether confidential values had a part in the grouping: who knows the method can then reason backwards."""
+    """Whether confidential values influenced the groups, so that an intruder can draw conclusions from the groups."""
     demanded = context.guarantees.demands_diversity
-    message = "no l or t was asked for: the groups depend on the quasi-identifiers alone"
+    message = "no l or t was requested, so the groups depend only on the quasi-identifiers"
     if demanded:
         message = (
-            "l or t was asked for: the groups depend on confidential values too, and a reader may ask why they are so"
+            "l or t was requested, so the groups also depend on confidential values, and an intruder who knows the "
+            "method can draw conclusions from them"
         )
     return context.make_finding(
-        "minimality", demanded, message, None, None, "say so in the documentation of the release"
+        "minimality", demanded, message, None, None, "mention this in the documentation of the release"
     )
