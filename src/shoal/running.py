@@ -50,7 +50,7 @@ def run(
         PromiseError: A guarantee does not hold.
     """
     source = None if isinstance(recipe, Recipe) else Path(recipe)
-    known = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
+    known = _with_absent(recipe if isinstance(recipe, Recipe) else load_recipe(recipe))
     if known.secret is None and "seed" not in known.model_fields_set:
         known = known.model_copy(update={"secret": new_secret()})  # the recipe has no seed: the run need not repeat
     table = _input(known, changed_input, source)
@@ -103,6 +103,16 @@ def step_problems(protection: Protection, arguments: Mapping[str, Any]) -> Itera
     for name, message in protection.problems(fitting):
         if name not in wrong:
             yield typed.get(name, name), message
+
+
+def _with_absent(recipe: Recipe) -> Recipe:
+    """Return the recipe with the arguments that a recipe of an earlier version does not have."""
+    steps = []
+    for step in recipe.steps:
+        parameters = declared(step.do).parameters.values()
+        absent = {p.name: p.option.absent_in_recipe for p in parameters if p.option.absent_in_recipe is not None}
+        steps.append(Step(do=step.do, **{**absent, **step.arguments}))
+    return recipe.model_copy(update={"steps": tuple(steps)})
 
 
 def _input(recipe: Recipe, changed_input: bool, source: Path | None) -> Table:

@@ -80,8 +80,9 @@ def _named_as_hashed(fact: Any) -> Any:
         isinstance(fact, list) and fact and isinstance(fact[0], dict) and "distance_linkage_all_columns" in fact[0]
     ):
         return fact
+    added = ("distance_linkage", "distance_linkage_std", "distance_linkage_sets", "joint_k", "pick")
     return [
-        {name.removesuffix("_all_columns"): value for name, value in choice.items() if name != "distance_linkage"}
+        {name.removesuffix("_all_columns"): value for name, value in choice.items() if name not in added}
         for choice in fact
     ]
 
@@ -121,7 +122,7 @@ def _microaggregate(
 def _group(name: str, data: Made | Slice, k: int, *, facts: Sequence[str] = (), **arguments: Any) -> Case:
     quasi = data.columns if isinstance(data, Slice) else NUMBERS[: data.arguments[1]]
     known = ("groups", "information_loss", "interval_disclosure", "distance_linkage_all_columns", "joint_k", *facts)
-    given = {"k": k, "seed": 0, **arguments}
+    given = {"k": k, "seed": 0, "within_groups": "mdav", "baselines": False, **arguments}
     return Case(f"group {name}", "group_attributes", data, quasi, known, {"quasi": quasi}, given, THREADS)
 
 

@@ -8,7 +8,7 @@ given number, a random sample of the records is linked against all, and the stan
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -30,16 +30,23 @@ BLOCK = 4_096  # records that are linked at once, before the next look whether t
 
 @dataclass(frozen=True)
 class Linkage:
-    """Percent of right links, and its standard error where the records were sampled (0 otherwise)."""
+    """Percent of right links.
+
+    error: the standard error if the records are a sample, otherwise 0. sets: the number of sets of columns that the
+    percentage is the mean over. deviation: the standard deviation of the percentage over these sets.
+    """
 
     percent: float
     error: float = 0.0
     records: int = 0
+    sets: int = 1
+    deviation: float = 0.0
 
     def estimate(self) -> Estimate:
-        """The percentage, with its standard error if there is one."""
-        note = f"standard error {self.error:.2g} on {self.records:,} records" if self.error else ""
-        return Estimate(self.percent, note)
+        """The percentage, with its spread over the sets and its standard error if there are any."""
+        notes = [f"standard deviation {self.deviation:.3g} over {self.sets} sets of columns"] if self.sets > 1 else []
+        notes += [f"standard error {self.error:.2g} on {self.records:,} records"] if self.error else []
+        return Estimate(self.percent, ", ".join(notes))
 
 
 def distance_linkage(
@@ -60,9 +67,13 @@ def distance_linkage(
     chosen = sampled_records(n, seed)
     credits = np.zeros(chosen.size)
     every = sets if sets is not None else [range(d)]
+    percents = []
     for columns in every:
-        credits += link_credits(original, protected, list(columns), chosen, strict, threads)
-    return as_linkage(credits / len(every), n)
+        of_set = link_credits(original, protected, list(columns), chosen, strict, threads)
+        credits += of_set
+        percents.append(100.0 * float(of_set.mean()))
+    deviation = float(np.std(percents, ddof=1)) if len(percents) > 1 else 0.0
+    return replace(as_linkage(credits / len(every), n), sets=len(every), deviation=deviation)
 
 
 def first_columns(d: int, seed: int = 0, order: Sequence[int] | None = None) -> list[list[int]]:
@@ -142,27 +153,29 @@ def scaled(evidence: Evidence) -> tuple[Floats, Floats]:
     return arrays
 
 
-def _linked(evidence: Evidence, sets: Sequence[Sequence[int]] | None) -> Estimate:
-    linkage = distance_linkage(
+def linkage_with(evidence: Evidence, sets: Sequence[Sequence[int]]) -> Linkage:
+    """The linkage by an intruder who holds these columns, by number; of several sets the mean."""
+    return distance_linkage(
         *scaled(evidence),
         strict=evidence.convention.strict,
         sets=sets,
         threads=evidence.threads,
         seed=evidence.seed,
     )
-    return linkage.estimate()
 
 
-def _over_sets(evidence: Evidence) -> Estimate:
-    """Averaged over the sets of columns; the thesis knows only the intruder who holds all columns."""
+def linkage_over_sets(evidence: Evidence) -> Linkage:
+    """The mean over the sets of columns; the thesis knows only the intruder who holds all columns."""
     if evidence.convention.strict:
-        return _over_all(evidence)
-    return _linked(evidence, first_columns(evidence.numbers()[0].shape[1], evidence.seed))
+        return linkage_on_all(evidence)
+    return linkage_with(evidence, first_columns(evidence.numbers()[0].shape[1], evidence.seed))
 
 
-def _over_all(evidence: Evidence) -> Estimate:
-    estimate: Estimate = evidence.once("linked on all columns", lambda: _linked(evidence, None))
-    return estimate
+def linkage_on_all(evidence: Evidence) -> Linkage:
+    """The linkage by an intruder who holds all columns, computed once."""
+    every = [range(evidence.numbers()[0].shape[1])]
+    linkage: Linkage = evidence.once("linked on all columns", lambda: linkage_with(evidence, every))
+    return linkage
 
 
 MEASURES = (
@@ -175,7 +188,7 @@ MEASURES = (
         better="lower",
         meaning="records linked by the nearest record, mean over intruders who hold 1, 2, … all columns",
         formula="percentage of records whose nearest release record is their own, mean over sets of columns",
-        compute=_over_sets,
+        compute=lambda evidence: linkage_over_sets(evidence).estimate(),
         costly=True,
     ),
     Measure(
@@ -187,7 +200,7 @@ MEASURES = (
         better="lower",
         meaning="records linked by the nearest record, by an intruder who holds all columns",
         formula="percentage of records whose nearest release record over all columns is their own",
-        compute=_over_all,
+        compute=lambda evidence: linkage_on_all(evidence).estimate(),
         costly=True,
     ),
 )

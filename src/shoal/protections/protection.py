@@ -39,7 +39,8 @@ class Option:
     it. needs: another parameter without which it has no effect. excludes: one that cannot be given as well. choices:
     the names it may be, where the type does not list them. former: an earlier name, which still works. default_text:
     the default in words, where it depends on other things. recorded: prepares the value for the recipe. writes: the
-    value is a file that the run writes.
+    value is a file that the run writes. absent_in_recipe: the value of a recipe that does not have it, where that is
+    not the default; recipes of earlier versions then keep their meaning, and new recipes always have it.
     """
 
     help: str
@@ -58,6 +59,7 @@ class Option:
     recorded: Callable[[Any], Any] | None = None
     writes: bool = False
     in_recipe: bool = True
+    absent_in_recipe: Any = None
     on_command_line: bool = True
 
 

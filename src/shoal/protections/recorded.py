@@ -73,7 +73,7 @@ def run_recorded(protection: Protection, function: Callable[..., R], bound: insp
 
 def _recorded_values(protection: Protection, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments that a recipe holds, those that are files as what the files hold."""
-    values = {}
+    values = {name: p.default for name, p in protection.parameters.items() if p.option.absent_in_recipe is not None}
     for name, value in arguments.items():
         option = protection.parameters[name].option
         if option.in_recipe:
@@ -96,11 +96,13 @@ def _recipe(
     arguments = {}
     for name, value in steps.items():
         default = protection.parameters[name].default
+        is_always_written = protection.parameters[name].option.absent_in_recipe is not None
         try:
             written = None if value is None else plain(value)
         except TypeError:
             return None
-        if written is not None and (default in (None, inspect.Parameter.empty) or written != plain(default)):
+        has_default = not is_always_written and default not in (None, inspect.Parameter.empty)
+        if written is not None and not (has_default and written == plain(default)):
             arguments[name] = written
     step = Step(do=protection.name, **arguments)
     return Recipe(seed=int(seed), secret=secret, input=input_of(table), steps=(step,), versions=versions())

@@ -14,9 +14,9 @@ import numpy as np
 
 from shoal.arrays import Ints
 from shoal.engine.nsga2 import ranked
-from shoal.errors import UsageError
 from shoal.protections.generalization.bits import canonical
 from shoal.protections.generalization.evaluate import Problem
+from shoal.protections.picking import check_pick
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +69,7 @@ class Front:
         """The same front with another point (counted from 1) as the answer."""
         if number is None:
             return self
-        if not 1 <= number <= len(self.points):
-            raise UsageError(f"pick must be between 1 and {len(self.points)} (the points of the front), not {number}")
-        return replace(self, answer=number - 1)
+        return replace(self, answer=check_pick(number, len(self.points)) - 1)
 
 
 def points_of(problem: Problem, stack: Ints, k: int | None = None, *, feasible: bool = True) -> list[Point]:

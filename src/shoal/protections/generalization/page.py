@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shoal.report import charts
+from shoal.report.front_table import front_table
 from shoal.report.page import Block, Charts, Grid, Text
 from shoal.report.promise import k_promise
 from shoal.table.labels import SUPPRESSED
 
 IN_SETTINGS = ("sets", "l", "t", "mapping")  # what a mapping holds is in the recipe, at the page's end
-MOST_POINTS = 25  # of the front, in a table
 
 
 def promise(release: Any, external: bool) -> str:
@@ -68,9 +68,6 @@ def _front(facts: Mapping[str, Any]) -> list[Block]:
         taken = (front[pick - 1][x], front[pick - 1][y])
         drawn.append((title, charts.choices(points, taken, x_title, y_title, log=x == "effective_k")))
     keys = ("effective_k", "nwp", "necd", "achievement", "suppressed")
-    start = max(0, min(pick - 1 - MOST_POINTS // 2, len(front) - MOST_POINTS))
-    near = list(enumerate(front, start=1))[start : start + MOST_POINTS]
-    rows = [[f"{i} (taken)" if i == pick else str(i), *(p[key] for key in keys)] for i, p in near]
-    note = f"{len(front)} points in all." if len(front) > len(near) else ""
-    heads = ["pick", "smallest class", "NWP", "NECD", "achievement", "suppressed"]
-    return [Charts(drawn), Grid(heads, rows, title="The front", note=note)]
+    rows = [[p[key] for key in keys] for p in front]
+    heads = ["smallest class", "NWP", "NECD", "achievement", "suppressed"]
+    return [Charts(drawn), front_table(heads, rows, pick, title="The front")]

@@ -1,4 +1,4 @@
-"""Whether column groups suit a table, by its records, columns and weights; if not, why."""
+"""Whether `shoal compare` tries column groups on a table, by its records, columns and weights; if not, why."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ EVALUATIONS = {"quick": 200, "standard": 1_000, "thorough": 5_000}
 
 
 def candidates(table: Table, columns: Sequence[str], effort: str, numeric: bool) -> Iterator[Candidate | LeftOut]:
-    """Each column by itself, and the column groups of a search."""
+    """Each column by itself, and the column groups of a search; both with a search inside the column groups."""
     d = len(columns)
     if not numeric:
-        yield LeftOut("group", "a column holds labels, and it groups columns of numbers")
+        yield LeftOut("group", "a column holds labels, and column groups need numbers")
     elif d < 2:
         yield LeftOut("group", "there is one column only")
     elif table.roles.weight is not None:
@@ -23,6 +23,7 @@ def candidates(table: Table, columns: Sequence[str], effort: str, numeric: bool)
     elif table.rows > MOST_RECORDS:
         yield LeftOut("group", f"slow beyond {MOST_RECORDS:,} records, and there are {table.rows:,}")
     else:
-        yield Candidate("group, each column", {"method": "univariate"})
+        options = {"effort": effort, "baselines": False}
+        yield Candidate("group, each column", {"method": "univariate", **options})
         if d > 2:
-            yield Candidate("group, memetic", {"method": "memetic", "evaluations": EVALUATIONS[effort]})
+            yield Candidate("group, memetic", {"method": "memetic", "evaluations": EVALUATIONS[effort], **options})

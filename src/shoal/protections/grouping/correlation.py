@@ -1,6 +1,7 @@
-"""Groupings made by hand in the literature: correlated columns together, or apart, in groups of m (GOMM thesis).
+"""Column groupings by correlation, as people make them: correlated columns together or apart (GOMM thesis).
 
-Together loses little, since one column's neighbours are the other's; apart leaves the intruder little to combine.
+Correlated columns together lose little information, because records that are near in one are near in the other.
+Correlated columns apart give an intruder less to combine.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ from shoal.protections.grouping.grouping import Grouping, canonical, group_of
 
 
 def by_correlation(values: Floats, size: int, *, together: bool) -> Grouping:
-    """Groups of `size` columns (the last may be smaller), each as correlated as can be, or as little.
+    """Column groups of `size` columns (the last may be smaller), with strong or with weak correlations.
 
-        while columns are left: start with the most (least) correlated pair of them, and
+        while columns are left: start with the pair that is correlated most (least), and
             add the column with the highest (lowest) mean correlation to the group, until it has `size`
-    Correlation is taken without its sign; a constant column correlates with none.
+    The sign of a correlation does not count. A constant column has correlation 0 with every other.
     """
     d = values.shape[1]
     if not 1 <= size <= d:
-        raise UsageError(f"the size of a group must be between 1 and {d} (the number of columns), not {size}")
-    strength = np.abs(np.nan_to_num(correlations(values)))  # a constant column has no correlation: it counts as zero
+        raise UsageError(f"size must be between 1 and {d} (the number of columns), not {size}.")
+    strength = np.abs(np.nan_to_num(correlations(values)))  # a constant column has no correlation: 0 instead of NaN
     strength = strength if together else -strength
     left, groups = list(range(d)), []
     while left:
@@ -37,6 +38,7 @@ def by_correlation(values: Floats, size: int, *, together: bool) -> Grouping:
 
 
 def _seed_pair(strength: Floats, left: list[int]) -> list[int]:
+    """The pair of columns with the greatest strength."""
     inside = strength[np.ix_(left, left)].copy()
     inside[np.tril_indices(len(left))] = -np.inf
     a, b = np.unravel_index(int(inside.argmax()), inside.shape)

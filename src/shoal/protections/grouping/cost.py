@@ -1,22 +1,20 @@
-"""What a grouping of columns costs: F = (IL + DR) / 2 with DR = (ID + DLD) / 2 (GOMM thesis).
+"""The cost of a column grouping: fitness F = (IL + DR) / 2 with DR = (ID + DLD) / 2 (GOMM thesis).
 
-Loss and interval disclosure are sums over the column groups, each of which depends on its own columns alone: they are
-kept per group for ever. Labels and tables of distances are kept per group within a memory cap, and made anew when they
-were dropped; the tables in one array, so that a grouping is a few places in it. Linkage is counted from the tables of a
-grouping's groups (kernels/grouping.py) and kept per grouping. Above 2,000 records it is counted for a fixed random
-sample of 1,000 during the search, and for all in `exact`.
+The record groups inside each column group are those of MDAV. Loss and interval disclosure are sums over the column
+groups, and each term depends on the columns of one group alone, so they are computed once per column group. Labels
+and tables of distances are kept within a memory limit, and computed again after they were dropped (`caches`). Linkage
+is counted from the tables of the column groups (kernels/grouping.py) and computed once per grouping. Above 2,000
+records, the search counts it for a fixed random sample of 1,000 records, and `exact` counts it for all.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +23,10 @@ from shoal.arrays import Floats, Indices, Ints
 from shoal.engine.control import current
 from shoal.engine.kernels.distance import EUCLIDEAN, L1
 from shoal.errors import check_choice, check_k
+from shoal.measures.anonymity import k_anonymity
 from shoal.measures.convention import CONVENTIONS
+from shoal.protections.grouping.caches import DistanceTables, LruCache
+from shoal.protections.grouping.floor import Floor
 from shoal.protections.grouping.grouping import Grouping, columns_of
 from shoal.protections.grouping.kernels.grouping import (
     INTERVALS,
@@ -35,16 +36,16 @@ from shoal.protections.grouping.kernels.grouping import (
     group_labels,
 )
 
-Microaggregated = tuple[Ints, Indices, int]  # the columns of a group, the labels, and how many of them are distinct
+Microaggregated = tuple[Ints, Indices, int]  # the columns of a group, the records' labels, the number of labels
 
 SAMPLED_ABOVE = 2000
 SAMPLE = 1000
 MEMORY = 512 * 2**20
-CHUNK = 64 * 2**20  # bytes of the distances that are looked at together
+CHUNK = 64 * 2**20  # bytes of the distances that are in memory at the same time
 
 
 class Evaluation(NamedTuple):
-    """The cost of a grouping and its parts, all in percent; `error` is the standard error of a sampled linkage."""
+    """Loss and risk of a column grouping in percent. error: the standard error of a linkage counted on a sample."""
 
     information_loss: float
     interval_disclosure: float
@@ -53,18 +54,19 @@ class Evaluation(NamedTuple):
 
     @property
     def risk(self) -> float:
+        """The mean of interval disclosure and linkage."""
         return (self.interval_disclosure + self.distance_linkage) / 2
 
     @property
     def fitness(self) -> float:
-        """F, the mean of loss and risk."""
+        """F, the mean of information loss and risk; lower is better."""
         return (self.information_loss + self.risk) / 2
 
 
 class Spending:
-    """Seconds and calls of each part of the cost, for the profile (Table 3.1 of the thesis).
+    """Seconds and calls of each part of the cost, for the profile (Table 3.1 of the GOMM thesis).
 
-    By the wall clock: asking for CPU time may take longer than what is measured.
+    The seconds are wall-clock time: reading CPU time can take longer than the part itself.
     """
 
     def __init__(self) -> None:
@@ -72,7 +74,7 @@ class Spending:
         self.calls = dict.fromkeys(self.seconds, 0)
 
     def book(self, part: str, started: float) -> float:
-        """Book the time since `started` on a part; gives the time now."""
+        """Add the time since `started` to a part, and return the time now."""
         now = time.perf_counter()
         self.seconds[part] += now - started
         self.calls[part] += 1
@@ -80,7 +82,7 @@ class Spending:
 
 
 class GroupingCost:
-    """Costs of groupings of one data set's columns, at one k, under one convention, with what was learnt kept."""
+    """Costs of the column groupings of one data set, for one k and one convention; results are kept."""
 
     def __init__(
         self,
@@ -93,8 +95,12 @@ class GroupingCost:
         seed: int = 0,
         sampling: bool = True,
         caching: bool = True,
+        floor: Floor | None = None,
     ) -> None:
-        """`scaled` is n x d, on the convention's scale; `caching=False` is for measuring what caches save."""
+        """`scaled` is n x d, on the convention's scale. `caching=False` serves to measure what the caches save.
+
+        `below` refuses the groupings that break the floor; `evaluate` and `exact` do not.
+        """
         self.convention = CONVENTIONS[check_choice("convention", convention, CONVENTIONS)]
         self.n, self.d = scaled.shape
         self.k = check_k(k, self.n)
@@ -103,17 +109,19 @@ class GroupingCost:
         self.sst = float((centred**2).sum())
         constant = np.ptp(self._columns, axis=1) == 0
         deviations = np.sqrt((centred**2).mean(axis=1))
-        self._reach = np.where(constant, np.nan, -1.0 if self.convention.relative else deviations)
-        self._width = self.n // self.k + 1  # no MDAV forms more groups
+        self._interval_widths = np.where(constant, np.nan, -1.0 if self.convention.relative else deviations)
+        self._most_groups = self.n // self.k + 1  # MDAV forms no more
         self._cells = max(1, int((~constant).sum())) * self.n * INTERVALS
         self.records = self._sample(seed) if sampling else np.arange(self.n)
         self.threads = max(1, threads)
         self._caching = caching
+        self.floor = floor or Floor()
         self.balance = 0.5
         self._known: dict[Grouping, Evaluation] = {}
         self._figures: dict[int, tuple[float, int]] = {}
         self._labels = LruCache(memory // 4)
-        self._tables = self._room(self.records, memory - memory // 4)
+        self._tables = self._new_tables(self.records, memory - memory // 4)
+        self._joint_ks: dict[Grouping, int] = {}
         self.requests = 0
         self.computed = 0
         self.subset_requests = 0
@@ -122,32 +130,36 @@ class GroupingCost:
 
     @property
     def sampled(self) -> bool:
-        """Whether linkage is counted for a sample during the search."""
+        """Whether the search counts linkage for a sample of the records."""
         return bool(self.records.size < self.n)
 
     def evaluate(self, grouping: Grouping) -> Evaluation:
-        """The cost of a grouping."""
-        evaluation = self.below(grouping, math.inf)
-        if evaluation is None:
-            raise AssertionError("no cost is above infinity")
-        return evaluation
+        """The cost of a grouping, whether or not it keeps the floor."""
+        self.requests += 1
+        known = self._known.get(grouping)
+        if known is None:
+            self.price_without_links(grouping)
+            known = self._evaluate_new(grouping, math.inf)
+        if known is None:
+            raise AssertionError("A cost is never above infinity.")
+        return known
 
     def price(self, evaluation: Evaluation) -> float:
-        """What a search minimises: loss and risk weighed by `balance`; F at one half."""
+        """The value that a search minimizes: loss and risk weighted by `balance`. At one half it is the fitness."""
         return self.balance * evaluation.information_loss + (1 - self.balance) * evaluation.risk
 
     @property
     def price_of_link(self) -> float:
-        """What one more link adds to the price."""
+        """How much one more linked record adds to the price."""
         return (1 - self.balance) * 50.0 / self.records.size
 
     def price_without_links(self, grouping: Grouping, limit: float = math.inf) -> float:
-        """What loss and interval disclosure add to the price; of some groups alone once that is not below `limit`."""
+        """The part of the price from loss and interval disclosure; the sum stops once it is not below `limit`."""
         per_sse = self.balance * 100.0 / self.sst if self.sst else 0.0
         per_hit = (1 - self.balance) * 50.0 / self._cells
         price = 0.0
         missing = []
-        for group in grouping:  # what is known comes first: it may already be too much
+        for group in grouping:  # known column groups come first: their sum may already reach the limit
             known = self._figures.get(group)
             if known is None:
                 missing.append(group)
@@ -162,36 +174,58 @@ class GroupingCost:
         return price
 
     def nearest_own(self, group: int) -> tuple[Indices, NDArray[np.bool_]]:
-        """The labels of one group of columns, and which records lie strictly nearest to their own centroid."""
-        place = self._place(group, self._tables)
-        return self._tables.labels[place], self._tables.surely[place]
+        """The labels of one column group, and the records that are strictly nearest to their own centroid."""
+        slot = self._slot(group, self._tables)
+        return self._tables.labels[slot], self._tables.surely[slot]
 
     def below(self, grouping: Grouping, limit: float, base: float | None = None) -> Evaluation | None:
-        """The cost of a grouping if its price is below `limit`; nothing, and that sooner, if it is not.
+        """The cost of a grouping if its price is below `limit` and it keeps the floor; otherwise None, and sooner.
 
-        `base` is its price without links, where the caller has it already.
+        `base` is its price without links, if the caller has it already.
         """
         self.requests += 1
         known = self._known.get(grouping)
         if known is not None:
-            return known if self.price(known) < limit else None
+            return known if self.price(known) < limit and self.accepts(grouping, known) else None
         if base is None:
             base = self.price_without_links(grouping, limit)
-        if base >= limit:
+        if base >= limit or not self._has_joint_k(grouping):
             return None
+        max_links = (limit - base) / self.price_of_link if self.price_of_link else math.inf
+        evaluation = self._evaluate_new(grouping, min(max_links, self.floor.max_percent * self.records.size / 100.0))
+        if evaluation is None or evaluation.distance_linkage > self.floor.max_percent:
+            return None
+        return evaluation if self.price(evaluation) < limit else None
+
+    def accepts(self, grouping: Grouping, evaluation: Evaluation) -> bool:
+        """Whether a grouping keeps the floor."""
+        return evaluation.distance_linkage <= self.floor.max_percent and self._has_joint_k(grouping)
+
+    def joint_k(self, grouping: Grouping) -> int:
+        """The smallest number of records that share the values of all columns, with MDAV inside the column groups."""
+        joint_k = self._joint_ks.get(grouping)
+        if joint_k is None:
+            joint_k = k_anonymity([self._labels_of(group)[1] for group in grouping])
+            self._joint_ks[grouping] = joint_k
+        return joint_k
+
+    def _has_joint_k(self, grouping: Grouping) -> bool:
+        return self.floor.min_joint_k is None or self.joint_k(grouping) >= self.floor.min_joint_k
+
+    def _evaluate_new(self, grouping: Grouping, max_links: float) -> Evaluation | None:
+        """The cost of a grouping that is not known yet; None if more than `max_links` records are linked."""
         self.computed += 1
-        most = (limit - base) / self.price_of_link if self.price_of_link else math.inf
-        links = self._links(grouping, self._tables, most)
-        if links > most:
+        links = self._links(grouping, self._tables, max_links)
+        if links > max_links:
             return None
-        # Summed in the grouping's own order, not in the order of what was known: the same bits whatever came before.
+        # The sum is in the grouping's own order, not in the order of evaluation: the bits never depend on the past.
         evaluation = self._evaluation(grouping, 100.0 * links / self.records.size)
         if self._caching:
             self._known[grouping] = evaluation
-        return evaluation if self.price(evaluation) < limit else None
+        return evaluation
 
     def prepare(self, groupings: Iterable[Grouping]) -> None:
-        """Compute the figures of all groups that are not known yet, on all threads."""
+        """Compute loss and interval hits of all column groups that are not known yet, on all threads."""
         if self.threads == 1 or not self._caching:
             return
         missing = list(dict.fromkeys(g for grouping in groupings for g in grouping if g not in self._figures))
@@ -202,25 +236,27 @@ class GroupingCost:
         """The cost with linkage counted for every record, in blocks that fit into memory."""
         if not self.sampled:
             return self.evaluate(grouping)
-        step = max(1, CHUNK // (8 * self._width * len(grouping)))
+        step = max(1, CHUNK // (8 * self._most_groups * len(grouping)))
         blocks = [np.arange(a, min(a + step, self.n)) for a in range(0, self.n, step)]
 
         control = current().part(threads=self.threads)
 
         def count(block: Ints) -> float:
             control.check()
-            return self._links(grouping, self._room(block, 0, len(grouping)), math.inf)
+            return self._links(grouping, self._new_tables(block, 0, len(grouping)), math.inf)
 
         links = sum(control.run([partial(count, block) for block in blocks]))
         return self._evaluation(grouping, 100.0 * links / self.n)._replace(error=0.0)
 
     @property
     def known(self) -> Mapping[Grouping, Evaluation]:
-        """All groupings whose cost was computed in full."""
-        return self._known
+        """All groupings that keep the floor and whose cost was computed completely."""
+        if not self.floor.is_set:
+            return self._known
+        return {grouping: e for grouping, e in self._known.items() if self.accepts(grouping, e)}
 
     def figures(self, group: int) -> tuple[float, int]:
-        """SSE and interval hits of one group of columns."""
+        """SSE and interval hits of one column group."""
         self.subset_requests += 1
         known = self._figures.get(group)
         if known is None or not self._caching:
@@ -228,14 +264,14 @@ class GroupingCost:
         return known
 
     def labels(self, group: int) -> Indices:
-        """The record groups of one group of columns, as MDAV forms them."""
+        """The record groups that MDAV forms inside one column group."""
         return self._mdav(np.array(columns_of(group)))[0]
 
     def _mdav(self, chosen: Ints) -> tuple[Indices, int]:
         sound = not self.convention.thesis_mdav
-        least, metric = (3 * self.k, EUCLIDEAN) if sound else (2 * self.k, L1)
+        min_left, metric = (3 * self.k, EUCLIDEAN) if sound else (2 * self.k, L1)
         control = current()
-        labels: tuple[Indices, int] = group_labels(self._columns, chosen, self.k, least, sound, metric, control.flag)
+        labels: tuple[Indices, int] = group_labels(self._columns, chosen, self.k, min_left, sound, metric, control.flag)
         control.check()
         return labels
 
@@ -259,12 +295,12 @@ class GroupingCost:
         return Evaluation(loss, disclosure, linkage, error)
 
     def _microaggregate(self, group: int) -> tuple[tuple[float, int], Microaggregated]:
-        """MDAV on the columns of one group: its figures, and labels where groups that share a centroid are one."""
+        """Microaggregate one column group: SSE and hits, and labels. Record groups that share a centroid are one."""
         chosen = np.array(columns_of(group))
         started = time.perf_counter()
         labels, groups = self._mdav(chosen)
         started = self.spending.book("MDAV", started)
-        sse, hits, groups = group_figures(self._columns, chosen, labels, groups, self._reach)
+        sse, hits, groups = group_figures(self._columns, chosen, labels, groups, self._interval_widths)
         self.spending.book("loss and intervals", started)
         self.subsets_computed += 1
         if self._caching:
@@ -276,92 +312,29 @@ class GroupingCost:
         kept: Microaggregated | None = self._labels.get(group)
         return self._microaggregate(group)[1] if kept is None else kept
 
-    def _room(self, records: Ints, memory: int, least: int | None = None) -> Tables:
-        return Tables(records, self.n, self._width, memory, least or self.d)
+    def _new_tables(self, records: Ints, memory: int, min_slots: int | None = None) -> DistanceTables:
+        return DistanceTables(records, self.n, self._most_groups, memory, min_slots or self.d)
 
-    def _links(self, grouping: Grouping, tables: Tables, most: float) -> float:
-        """How many of the tables' records are linked to their own protected record; above `most` it is cut short."""
-        places = [self._place(group, tables) for group in grouping]
-        starts = np.array([0, *itertools.accumulate(tables.widths[place] for place in places)])
+    def _links(self, grouping: Grouping, tables: DistanceTables, max_links: float) -> float:
+        """The number of the tables' records that are linked to their own record; the count ends above `max_links`."""
+        slots = [self._slot(group, tables) for group in grouping]
+        starts = np.array([0, *itertools.accumulate(tables.widths[slot] for slot in slots)])
         started = time.perf_counter()
         arrays = (tables.distances, tables.surely, tables.labels)
-        links: float = count_links(*arrays, np.array(places), starts, tables.records, self.convention.strict, most)
+        links: float = count_links(*arrays, np.array(slots), starts, tables.records, self.convention.strict, max_links)
         self.spending.book("linkage", started)
         return links
 
-    def _place(self, group: int, tables: Tables) -> int:
-        """Where the distances of the records to the centroids of one group of columns stand."""
+    def _slot(self, group: int, tables: DistanceTables) -> int:
+        """The slot of the records' distances to the centroids of one column group."""
         known = tables.find(group) if self._caching else None
         if known is not None:
             return known
         chosen, labels, groups = self._labels_of(group)
-        place = tables.take(group, groups, labels)
+        slot = tables.take(group, groups, labels)
         started = time.perf_counter()
         fill_distances(
-            self._columns, chosen, labels, groups, tables.records, tables.distances[place], tables.surely[place]
+            self._columns, chosen, labels, groups, tables.records, tables.distances[slot], tables.surely[slot]
         )
         self.spending.book("distance tables", started)
-        return place
-
-
-class Tables:
-    """Distances of some records to the centroids of column groups: one place a group, those used last stay."""
-
-    def __init__(self, records: Ints, n: int, width: int, memory: int, least: int) -> None:
-        """As many places as the memory allows, `least` at least: so many groups a grouping may have."""
-        size = records.size * (8 * width + 1) + 4 * n
-        places = max(least, min(memory // size, 1 << 16))
-        self.records = records
-        self.distances = np.empty((places, records.size, width))
-        self.surely = np.empty((places, records.size), np.bool_)
-        self.labels = np.empty((places, n), np.int32)
-        self.widths = [0] * places
-        self._places: OrderedDict[int, int] = OrderedDict()
-
-    def find(self, group: int) -> int | None:
-        """The place of a group, or None."""
-        place = self._places.get(group)
-        if place is not None:
-            self._places.move_to_end(group)
-        return place
-
-    def take(self, group: int, width: int, labels: Indices) -> int:
-        """A place for a group, that of the one not used for longest if there is none free."""
-        place = self._places.pop(group, None)
-        if place is None and len(self._places) < len(self.widths):
-            place = len(self._places)
-        elif place is None:
-            place = self._places.popitem(last=False)[1]
-        self._places[group] = place
-        self.widths[place] = width
-        self.labels[place] = labels
-        return place
-
-
-class LruCache:
-    """What was used last, up to a number of bytes."""
-
-    def __init__(self, room: int) -> None:
-        self._room = room
-        self._used = 0
-        self._items: OrderedDict[int, tuple[Any, int]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: int) -> Any:
-        """What is kept under a key, or None."""
-        with self._lock:
-            item = self._items.get(key)
-            if item is None:
-                return None
-            self._items.move_to_end(key)
-            return item[0]
-
-    def put(self, key: int, value: Any, size: int) -> None:
-        """Keep a value, and drop what was not used for longest."""
-        with self._lock:
-            if key in self._items:
-                self._used -= self._items.pop(key)[1]
-            self._items[key] = (value, size)
-            self._used += size
-            while self._used > self._room and len(self._items) > 1:
-                self._used -= self._items.popitem(last=False)[1][1]
+        return slot

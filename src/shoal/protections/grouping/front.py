@@ -1,7 +1,7 @@
-"""The groupings that no other beats in both loss and risk: the choice that a single mean hides.
+"""The Pareto front of column groupings: those that no other grouping beats in both loss and risk.
 
-The memetic search is run for several balances of loss and risk; what one run learnt serves the next. The front is
-taken over every grouping that any of them costed.
+The memetic search runs for several balances of loss and risk, and each run uses the evaluations of the runs before it.
+The front consists of all evaluated groupings that keep the floor and that no other one beats.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def front(
     starts: Sequence[Grouping] = (),
     control: Control | None = None,
 ) -> list[Choice]:
-    """The non-dominated groupings, by rising loss; the budget is shared by the balances."""
+    """The Pareto front by rising loss. Each balance gets an equal share of the search budget."""
     control = control or current()
-    kept, share = cost.balance, evaluations // len(BALANCES)
+    balance_before, share = cost.balance, evaluations // len(BALANCES)
     ends: list[Grouping] = [together(cost.d), apart(cost.d), *starts]
 
     def show(number: int, done: float, total: float, best: float | None = None, what: str = "") -> None:
@@ -45,17 +45,17 @@ def front(
             run = memetic(cost, evaluations=share, seconds=limit, seed=seed + number, starts=ends, control=part)
             ends.append(run.best)
     finally:
-        cost.balance = kept
+        cost.balance = balance_before
     control.check()
     return non_dominated(cost.known.items())
 
 
 def non_dominated(choices: Iterable[Choice]) -> list[Choice]:
-    """Those that no other is at least as good as in loss and risk and better in one; equal points once."""
+    """The choices that no other choice beats in loss or risk without being worse in the other; equal points once."""
     front: list[Choice] = []
-    least = float("inf")
+    lowest_risk = float("inf")
     for choice in sorted(choices, key=lambda c: (c[1].information_loss, c[1].risk, c[0])):
-        if choice[1].risk < least:
+        if choice[1].risk < lowest_risk:
             front.append(choice)
-            least = choice[1].risk
+            lowest_risk = choice[1].risk
     return front

@@ -1,8 +1,8 @@
-"""A grouping of columns in its one canonical form, so that equal groupings are equal values (GOMM thesis).
+"""A column grouping in canonical form: two equal groupings are equal values (GOMM thesis).
 
-A group is a whole number whose bits are its columns; a grouping is the tuple of its groups, ordered by
-their lowest columns. The object part and the group part of a grouping genetic algorithm's chromosome
-are both in it, and a clone under other names cannot exist.
+A column group is an integer whose bits are its columns. A grouping is the tuple of its groups, ordered by their lowest
+columns. It holds both the object part and the group part of a chromosome of a grouping genetic algorithm, and the
+same grouping never has two forms.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def group_of(columns: Iterable[int]) -> int:
 
 
 def numbered(grouping: Grouping) -> NDArray[np.int64]:
-    """The number of each column's group, as kernels have it.
+    """The number of each column's group, as the kernels use it.
 
     >>> numbered((0b101, 0b010)).tolist()
     [0, 1, 0]
@@ -75,12 +75,12 @@ def numbered(grouping: Grouping) -> NDArray[np.int64]:
 
 
 def of_numbers(numbers: NDArray[np.int64]) -> Grouping:
-    """The grouping whose columns have these groups.
+    """The grouping in which each column has the group of this number.
 
     >>> of_numbers(np.array([3, 1, 3]))
     (5, 2)
     """
-    groups: dict[int, int] = {}  # in the order of their lowest columns, for those come first
+    groups: dict[int, int] = {}  # in the order of their lowest columns, because those come first
     for column, number in enumerate(numbers.tolist()):
         groups[number] = groups.get(number, 0) | 1 << column
     return tuple(groups.values())
@@ -96,16 +96,18 @@ def from_lists(lists: Sequence[Sequence[int]], d: int) -> Grouping:
     seen: set[int] = set()
     for columns in lists:
         if not columns:
-            raise UsageError("a group of columns is empty: leave it out")
+            raise UsageError("A column group is empty. Remove it from the list.")
         for column in columns:
             if not 0 <= column < d:
-                raise UsageError(f"column {column + 1} is not among the {d} columns")
+                raise UsageError(f"Column {column + 1} does not exist: the numbers are 1 to {d}.")
             if column in seen:
-                raise UsageError(f"column {column + 1} is in two groups: every column belongs to exactly one")
+                raise UsageError(f"Column {column + 1} is in two column groups. Put each column into exactly one.")
             seen.add(column)
     if len(seen) < d:
         missing = min(set(range(d)) - seen)
-        raise UsageError(f"column {missing + 1} is in no group: every one of the {d} columns belongs to exactly one")
+        raise UsageError(
+            f"Column {missing + 1} is missing in the column groups. Put each of the {d} columns into exactly one."
+        )
     return canonical(group_of(columns) for columns in lists)
 
 
@@ -115,12 +117,12 @@ def together(d: int) -> Grouping:
 
 
 def apart(d: int) -> Grouping:
-    """Every column alone: univariate microaggregation."""
+    """Each of the d columns in a group of its own: univariate microaggregation."""
     return tuple(1 << column for column in range(d))
 
 
 def at_random(d: int, rng: random.Random) -> Grouping:
-    """Each column in one of d possible groups, as the first population of GOMM is made."""
+    """Each column in a random one of d possible groups, as in the first population of GOMM."""
     groups = [0] * d
     for column in range(d):
         groups[rng.randrange(d)] |= 1 << column
@@ -143,23 +145,23 @@ def bell(d: int) -> int:
 
 
 def read_groups(groups: Any) -> Any:
-    """The lists of column groups; those of a JSON file, or of the entry that is named after a #, if it is a path."""
+    """The lists of column groups. A path is that of a JSON file; a # and a name select an entry of the file."""
     if not isinstance(groups, str | os.PathLike):
         return groups
-    place = os.fspath(groups)
-    name, _, entry = place.partition("#")
+    address = os.fspath(groups)
+    name, _, entry = address.partition("#")
     try:
         lists = json.loads(Path(name).read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"the file {name} cannot be read: {error.strerror}") from None
+        raise InputError(f"Cannot read the column groups in {name}: {error.strerror}.") from None
     except ValueError as error:
-        raise InputError(f"the file {name} is not JSON: {error}") from None
+        raise InputError(f"{name} is not valid JSON: {error}. Write the column groups as lists of names.") from None
     for key in entry.split(".") if entry else ():
         if not isinstance(lists, dict) or key not in lists:
             raise unknown("entry", key, lists if isinstance(lists, dict) else (), InputError)
         lists = lists[key]
     if not isinstance(lists, list) or not lists:
         is_table = isinstance(lists, dict) and lists
-        inside = f": name one of its entries, as in {name}#{next(iter(lists))}" if is_table else ""
-        raise InputError(f"{place} must hold a list of groups, each a list of columns{inside}")
+        hint = f" Select an entry of the file: {name}#{next(iter(lists))}." if is_table else ""
+        raise InputError(f"{address} is not a list of column groups, each a list of columns.{hint}")
     return lists

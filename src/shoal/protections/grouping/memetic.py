@@ -1,19 +1,21 @@
-"""The default search: annealing over groupings, and crossovers that inherit whole groups of columns.
+"""The default search: annealing over column groupings, and crossovers that inherit whole column groups.
 
-    population: a few annealings, from one group of all columns and from the groupings given
-    until the budget of evaluations is spent:
-        child = groups of two of the population in turn, kept whole where they do not overlap what the child has
-        anneal the child from a lower temperature; it takes the place of the worst if it is better
-    anneal: a random step (a column moved, two swapped; now and then a group split, two merged, a column alone) is
+    population: a few annealed groupings; the starts are one group of all columns, and the starts that are passed
+    until the search budget is spent:
+        child = column groups of two parents in turn, without the columns that the child has already
+        anneal the child from a lower temperature; it replaces the worst of the population if it is better
+    anneal: a random step (move a column, swap two; sometimes split a group, merge two, or put a column alone) is
         taken if it is better, or if it is worse by no more than the temperature allows; the temperature falls
 
-Temperatures are parts of what a column costs on average. How much a step may cost is drawn before the step is costed,
-so that costing ends as soon as it is more. And steps are costed only if they look worth it by what was costed before
-(kernels/likely_steps.py): one to three of ten random steps, and most of those that would have been taken.
+Temperatures are shares of the average price per column. The search draws how much a step may cost before it evaluates
+the step, so that the evaluation can end as soon as the step costs more. It evaluates only steps that look promising by
+the evaluations so far (kernels/likely_steps.py): one to three of ten random steps, which include most of the steps
+that it would have taken.
 """
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from contextlib import suppress
@@ -29,19 +31,22 @@ from shoal.protections.grouping.cost import Evaluation, GroupingCost
 from shoal.protections.grouping.grouping import Grouping, bell, canonical, columns_of, numbered, of_numbers, together
 from shoal.protections.grouping.kernels.likely_steps import learn_step, likely_step
 
-EVALUATIONS = 270_000  # where costing a grouping takes next to nothing
+EVALUATIONS = 270_000  # the budget for small data, where an evaluation takes little time
 PARENTS = 4
-FIRST, LATER = 0.1, 0.06  # what an annealing of a parent and of a child takes of the budget,
-LEAST_FIRST, LEAST_LATER = 40, 25  # and so many steps a column at least
+PARENT_SHARE, CHILD_SHARE = 0.1, 0.06  # shares of the budget for annealing a parent and a child
+MIN_PARENT_STEPS, MIN_CHILD_STEPS = 40, 25  # the smallest numbers of steps per column
 HOT, WARM, COLD = 0.25, 0.08, 0.035
 LEARNING_RATE, DOUBT_RATE = 0.2, 0.005
-AHEAD = 8  # steps whose groups are costed on all threads at once, where costing a group takes long
-ENOUGH = 20  # evaluations for each grouping that there is: few columns need no long search
+STEPS_AHEAD = 8  # steps whose column groups are evaluated on all threads at once, for large data
+EVALUATIONS_PER_GROUPING = 20  # of all possible groupings: few columns need no long search
 
 
 @dataclass(frozen=True)
 class MemeticResult:
-    """The best grouping, how many annealings there were, and whether the cap of seconds ended them."""
+    """The best grouping that keeps the floor, the number of annealings, and whether the run was stopped.
+
+    If no evaluated grouping keeps the floor, `best` is one group of all columns.
+    """
 
     best: Grouping
     evaluation: Evaluation
@@ -58,24 +63,25 @@ def memetic(
     starts: Sequence[Grouping] = (),
     control: Control | None = None,
 ) -> MemeticResult:
-    """Search until `evaluations` groupings were asked for; `starts` are annealed besides one group of all columns."""
+    """Search until `evaluations` groupings were evaluated. It starts at one group of all columns and at `starts`."""
     control = (control or current()).part(seconds=seconds)
     search = _Search(cost, evaluations or affordable_evaluations(cost), random.Random(seed), control)
-    with suppress(Stopped):  # one group of all columns is there at least
+    with suppress(Stopped):  # one group of all columns was evaluated in any case
         for start in starts:
             search.price(start)
         search.run(list(starts))
-    return MemeticResult(search.best, cost.evaluate(search.best), search.rounds, control.stopped)
+    best = search.best or together(cost.d)
+    return MemeticResult(best, cost.evaluate(best), search.rounds, control.stopped)
 
 
 def affordable_evaluations(cost: GroupingCost) -> int:
-    """A budget of about a minute, and of minutes where that would be few; MDAV's work is n^2 / k for each column."""
+    """A search budget of about a minute, or of minutes for large data. The work of MDAV is n^2 / k per column."""
     work = cost.n * cost.n / cost.k * cost.d
     return int(max(200, min(2_000, 4e11 / work), EVALUATIONS / (1 + work / 2e5)))
 
 
 class _Search:
-    """One run: its budget, its random numbers, and the best so far."""
+    """One run: its budget, its random numbers, and the best grouping so far."""
 
     estimate: _Estimate
 
@@ -83,75 +89,81 @@ class _Search:
         self.cost = cost
         self.rng = rng
         self.best: Grouping = ()
-        self.least = float("inf")
+        self.best_price = math.inf
         self.rounds = 0
         self._first = cost.requests
-        self._budget = min(max(1, evaluations), ENOUGH * bell(cost.d))
+        self._budget = min(max(1, evaluations), EVALUATIONS_PER_GROUPING * bell(cost.d))
         self._control = control
-        self._unit = self.price(together(cost.d)) / cost.d
+        start = together(cost.d)
+        evaluation = cost.evaluate(start)
+        self._unit = cost.price(evaluation) / cost.d
+        if cost.accepts(start, evaluation):
+            self.note(start, cost.price(evaluation))
 
     def run(self, starts: list[Grouping]) -> None:
-        """Fill the population, and breed until the budget is spent."""
+        """Fill the population, and make children until the budget is spent."""
         population: list[tuple[float, Grouping]] = []
         while not self.over():
-            if self.rounds < PARENTS:  # each learns for itself, or all would end at the same place
+            if self.rounds < PARENTS:  # each has an estimate of its own, or all would end at the same grouping
                 self.estimate = _Estimate(self.cost.d, self._unit, self.rng.getrandbits(64))
                 start = starts.pop() if starts and self.rounds else together(self.cost.d)
-                hot, steps = HOT, max(int(FIRST * self._budget), LEAST_FIRST * self.cost.d)
+                hot, steps = HOT, max(int(PARENT_SHARE * self._budget), MIN_PARENT_STEPS * self.cost.d)
             else:
-                start = self.heir(population)
-                hot, steps = WARM, max(int(LATER * self._budget), LEAST_LATER * self.cost.d)
+                start = self.child_of(population)
+                hot, steps = WARM, max(int(CHILD_SHARE * self._budget), MIN_CHILD_STEPS * self.cost.d)
             annealed = self.anneal(start, hot * self._unit, COLD * self._unit, steps)
             if annealed not in population:
                 population = sorted([*population, annealed])[:PARENTS]
             self.rounds += 1
 
-    def heir(self, population: list[tuple[float, Grouping]]) -> Grouping:
-        """A child of two of the population; of the better one alone if there is no other, or the child is a copy."""
+    def child_of(self, population: list[tuple[float, Grouping]]) -> Grouping:
+        """A child of two parents; the better parent itself if there is only one, or if the child equals the other."""
         one, other = sorted(self.rng.sample(population, 2)) if len(population) > 1 else population * 2
         child = inherited(one[1], other[1], self.rng)
         return one[1] if child == other[1] else child
 
     def anneal(self, here: Grouping, hot: float, cold: float, steps: int) -> tuple[float, Grouping]:
-        """Random steps at a falling temperature; gives the best grouping that was met, and its price."""
+        """Take random steps at a falling temperature; return the best grouping on the way, and its price."""
         price, first = self.price(here), self.cost.requests
         best = (price, here)
         numbers, base = numbered(here), self.cost.price_without_links(here)
-        ahead = AHEAD if self.cost.sampled else 1
+        ahead = STEPS_AHEAD if self.cost.sampled else 1
         while (done := self.cost.requests - first) < steps and not self.over():
             temperature = hot * (cold / hot) ** (done / steps)
-            ways = [self.estimate.step(numbers, temperature) for _ in range(ahead)]
-            self.cost.prepare(way.there for way in ways)
-            for way in ways:
-                whole = self.cost.price_without_links(way.there)
-                self.estimate.learn(way, whole - base)
-                evaluation = self.cost.below(way.there, price + way.allowed, whole)
+            moves = [self.estimate.step(numbers, temperature) for _ in range(ahead)]
+            self.cost.prepare(move.there for move in moves)
+            for move in moves:
+                new_base = self.cost.price_without_links(move.there)
+                self.estimate.learn(move, new_base - base)
+                evaluation = self.cost.below(move.there, price + move.allowed, new_base)
                 if evaluation is not None:
-                    here, numbers, price, base = way.there, way.end, self.cost.price(evaluation), whole
+                    here, numbers, price, base = move.there, move.end, self.cost.price(evaluation), new_base
                     best = min(best, (price, here))
                     self.note(here, price)
                     break
         return best
 
     def over(self) -> bool:
-        """Whether the budget or the time is spent, with a word on how far the run is."""
+        """Show the progress, and return whether the budget or the time is spent."""
         done = self.cost.requests - self._first
-        go_on = self._control.show(min(done, self._budget), self._budget, self.least, "column groups")
+        best = self.best_price if self.best else None
+        go_on = self._control.show(min(done, self._budget), self._budget, best, "column groups")
         return done >= self._budget or not go_on
 
     def price(self, grouping: Grouping) -> float:
-        """The price of a grouping, and a note of it if it is the best so far."""
-        price = self.cost.price(self.cost.evaluate(grouping))
+        """The price of a grouping, which is noted if it is the best so far; infinity if it breaks the floor."""
+        evaluation = self.cost.below(grouping, math.inf)
+        price = math.inf if evaluation is None else self.cost.price(evaluation)
         self.note(grouping, price)
         return price
 
     def note(self, grouping: Grouping, price: float) -> None:
-        if price < self.least:
-            self.best, self.least = grouping, price
+        if price < self.best_price:
+            self.best, self.best_price = grouping, price
 
 
 class ProposedMove(NamedTuple):
-    """A step: where from and where to (as numbers too), what it may cost, and what it would by the estimate."""
+    """A step from `start` to `end` (`there` as a grouping), its largest allowed cost and its estimated cost."""
 
     start: Ints
     end: Ints
@@ -161,7 +173,7 @@ class ProposedMove(NamedTuple):
 
 
 class _Estimate:
-    """What steps cost, linkage aside, learnt from those that were costed."""
+    """Estimates the cost of steps, without linkage, from the steps that were evaluated."""
 
     def __init__(self, d: int, doubt: float, seed: int) -> None:
         self._pairs, self._sizes = np.zeros((d, d)), np.zeros(d + 1)
@@ -169,23 +181,24 @@ class _Estimate:
         self._state = np.array([seed], np.uint64)
 
     def step(self, start: Ints, temperature: float) -> ProposedMove:
-        """A random step that looks worth costing."""
+        """A random step that is promising by the estimate."""
         end = np.empty_like(start)
-        about = (self._pairs, self._sizes, temperature, self._doubt)
-        allowed, expected = likely_step(start, end, *about, self._state)
+        estimate = (self._pairs, self._sizes, temperature, self._doubt)
+        allowed, expected = likely_step(start, end, *estimate, self._state)
         return ProposedMove(start, end, of_numbers(end), allowed, expected)
 
-    def learn(self, way: ProposedMove, change: float) -> None:
-        """The estimate goes some of the way to what the step really changes."""
-        miss = change - way.expected
-        self._doubt += DOUBT_RATE * (abs(miss) - self._doubt)
-        learn_step(way.start, way.end, self._pairs, self._sizes, LEARNING_RATE * miss)
+    def learn(self, move: ProposedMove, change: float) -> None:
+        """Correct the estimate by a share of its error for this step."""
+        error = change - move.expected
+        self._doubt += DOUBT_RATE * (abs(error) - self._doubt)
+        learn_step(move.start, move.end, self._pairs, self._sizes, LEARNING_RATE * error)
 
 
 def inherited(one: Grouping, other: Grouping, rng: random.Random) -> Grouping:
-    """The parents give a group each in turn: one that is mostly free, without the columns that the child has.
+    """A child takes a column group from each parent in turn, without the columns that it has already.
 
-    It has as many groups as the parent with more; what is left over joins groups at random.
+    A group whose columns are mostly free comes first. The child has at most as many groups as the parent with more
+    groups; columns that are left over join random groups.
     """
     free = sum(one)
     pools = [list(one), list(other)]

@@ -1,7 +1,7 @@
-"""How the operators of GOMM work, generation by generation (chapter 4 of the thesis, formulas 4.1-4.3).
+"""Statistics of the operators of GOMM, per generation (GOMM thesis, ch. 4, formulas 4.1-4.3).
 
-A `Birth` is one chromosome's life: which operator made it, how its cost compares with that of its parents, whether it
-was ever a parent, when it was discarded. `Monitor.table` gives one row per operator and generation.
+A `Birth` records one chromosome: the operator that made it, its cost and that of its parents, whether it became a
+parent, and when it was discarded. `Monitor.table` has one row per operator and generation.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ COLUMNS = (
 
 @dataclass(eq=False, slots=True)
 class Birth:
-    """One chromosome; `reference` is its parent's cost, or the mean of its parents' costs.
+    """One chromosome.
 
-    clone: it is the same grouping as one of its parents.
+    reference: the fitness of its parent, or the mean fitness of its parents. clone: whether it is the same grouping as
+    one of its parents. used: whether it became a parent. died: the generation in which it was discarded, or None.
     """
 
     grouping: Grouping
@@ -39,12 +40,12 @@ class Birth:
     died: int | None = None
 
     def efficiency(self) -> float:
-        """Percent of improvement over the reference, negative when worse."""
+        """The improvement over the reference in percent; negative if it is worse."""
         return efficiency(self.cost.fitness, self.reference)
 
 
 def efficiency(child: float, reference: float) -> float:
-    """(1 - r) * 100 where r = child / reference is at most 1, and (1 / r - 1) * 100 where it is more.
+    """With r = child / reference: (1 - r) * 100 if r is at most 1, and (1 / r - 1) * 100 if it is larger.
 
     >>> efficiency(8.0, 10.0), efficiency(10.0, 8.0), efficiency(0.0, 0.0)
     (20.0, -20.0, 0.0)
@@ -55,7 +56,7 @@ def efficiency(child: float, reference: float) -> float:
 
 
 class Monitor:
-    """Collects every birth of a run, and makes the table once the run has ended."""
+    """Collects every birth of a run, and makes the table after its end."""
 
     def __init__(self) -> None:
         self._births: dict[tuple[str, int], list[Birth]] = defaultdict(list)
@@ -63,7 +64,7 @@ class Monitor:
         self._last = 0
 
     def generation(self, number: int, population: Sequence[Birth], children: Sequence[Birth]) -> None:
-        """Take note of a generation: who was born, and the best cost, mean cost and mean number of groups."""
+        """Record a generation: its births, its best and mean fitness, and its mean number of column groups."""
         for birth in children:
             self._births[birth.operator, number].append(birth)
         count = len(population)
@@ -75,7 +76,7 @@ class Monitor:
         self._last = number
 
     def table(self) -> list[dict[str, object]]:
-        """One row per operator and generation, in the order of `COLUMNS`; operator 'first' is the first population."""
+        """One row per operator and generation, with the columns `COLUMNS`; 'first' stands for the first population."""
         rows = []
         for (operator, number), births in self._births.items():
             best, mean, groups = self._population[number]
@@ -84,7 +85,7 @@ class Monitor:
                     "operator": operator,
                     "generation": number,
                     "children": len(births),
-                    # Whoever never became a parent: discarded, or alive and unused when the run ended.
+                    # Births that never became parents, also those that were alive at the end of the run.
                     "discarded_unused": sum(not birth.used for birth in births),
                     "lifetime": sum((self._last if b.died is None else b.died) - b.born for b in births) / len(births),
                     **_efficacy(births),
@@ -97,9 +98,9 @@ class Monitor:
 
 
 def _efficacy(births: Sequence[Birth]) -> dict[str, object]:
-    """Children better and worse than their parents, and by how much; a clone is neither.
+    """The numbers of children that are better and worse than their parents, and by how much. A clone is neither.
 
-    A child of a crossover that copies one parent is a clone too, although its cost differs from the parents' mean.
+    A child of a crossover that equals one parent is a clone too, although its fitness differs from the parents' mean.
     """
     gains = [0.0 if birth.clone else birth.efficiency() for birth in births if birth.operator != "first"]
     better = [gain for gain in gains if gain > 0]

@@ -1,7 +1,7 @@
 """The crossover and the five mutations of GOMM (GOMM thesis, after Falkenauer's grouping genetic algorithm).
 
-All work on groups of columns rather than on columns, so that what a good group has found is not torn apart.
-Whatever an operator gives is canonical; a child equal to its parent is a clone.
+The operators work on whole column groups rather than on columns, so that good groups stay together. Their results are
+canonical. A child that equals its parent is a clone.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ Mutation = Callable[[Grouping, random.Random], Grouping]
 
 
 def crossover(one: Grouping, other: Grouping, rng: random.Random) -> tuple[Grouping, Grouping]:
-    """Two children: a section of one parent's groups is kept whole, the rest stays as the other parent has it.
+    """Two children: each has a section of one parent's column groups, and groups the other columns as the other parent.
 
-    child 1 = section of parent 1 + (groups of parent 2 without the section's columns); child 2 with the roles swapped.
+    Child 1 = section of parent 1 + (groups of parent 2 without the section's columns); child 2 with the roles swapped.
     """
     return _inject(one, other, rng), _inject(other, one, rng)
 
 
 def _inject(giver: Grouping, taker: Grouping, rng: random.Random) -> Grouping:
-    """The taker's groups, with a section of the giver's groups in place of what they overlap."""
+    """A section of the giver's groups, and the taker's groups without the columns of the section."""
     ends = sorted((rng.randrange(len(giver) + 1), rng.randrange(len(giver) + 1)))
     if ends[0] == ends[1]:  # an empty section would copy the taker
         ends = [ends[0], ends[0] + 1] if ends[0] < len(giver) else [ends[0] - 1, ends[0]]
@@ -31,7 +31,7 @@ def _inject(giver: Grouping, taker: Grouping, rng: random.Random) -> Grouping:
 
 
 def placed_over(grouping: Grouping, groups: Grouping) -> Grouping:
-    """`groups` kept whole, all other columns grouped as in `grouping`."""
+    """The column groups `groups` unchanged, and all other columns grouped as in `grouping`."""
     taken = 0
     for group in groups:
         taken |= group
@@ -39,24 +39,24 @@ def placed_over(grouping: Grouping, groups: Grouping) -> Grouping:
 
 
 def group_create(parent: Grouping, rng: random.Random) -> Grouping:
-    """A new group of columns drawn at random; the others stay."""
+    """Make a new column group of random columns; the other columns keep their groups."""
     d = sum(group.bit_count() for group in parent)
     return placed_over(parent, (group_of(rng.sample(range(d), rng.randint(1, d))),))
 
 
 def group_eliminate(parent: Grouping, rng: random.Random) -> Grouping:
-    """The columns of one group spread at random over the others; a single group gives a clone."""
+    """Distribute the columns of a random group over the other groups; a single group gives a clone."""
     if len(parent) == 1:
         return parent
-    gone = rng.randrange(len(parent))
-    rest = [group for i, group in enumerate(parent) if i != gone]
-    for column in columns_of(parent[gone]):
+    eliminated = rng.randrange(len(parent))
+    rest = [group for i, group in enumerate(parent) if i != eliminated]
+    for column in columns_of(parent[eliminated]):
         rest[rng.randrange(len(rest))] |= 1 << column
     return canonical(rest)
 
 
 def group_split(parent: Grouping, rng: random.Random) -> Grouping:
-    """One group into two halves; a single column gives a clone."""
+    """Split a random group into two halves; a group of one column gives a clone."""
     chosen = parent[rng.randrange(len(parent))]
     columns = columns_of(chosen)
     half = group_of(rng.sample(columns, len(columns) // 2))
@@ -64,7 +64,7 @@ def group_split(parent: Grouping, rng: random.Random) -> Grouping:
 
 
 def element_swap(parent: Grouping, rng: random.Random) -> Grouping:
-    """Two columns exchange their groups."""
+    """Let two random columns exchange their groups."""
     d = sum(group.bit_count() for group in parent)
     if d < 2:
         return parent
@@ -74,7 +74,7 @@ def element_swap(parent: Grouping, rng: random.Random) -> Grouping:
 
 
 def element_move(parent: Grouping, rng: random.Random) -> Grouping:
-    """One column to another group that exists; a single group gives a clone."""
+    """Move a random column to another group; a single group gives a clone."""
     if len(parent) == 1:
         return parent
     bit = 1 << rng.randrange(sum(group.bit_count() for group in parent))

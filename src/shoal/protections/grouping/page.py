@@ -1,13 +1,14 @@
-"""What the report of a release says of column groups: which columns belong together, and the Pareto front."""
+"""What the report of a release says about column groups: the groups, the baselines and the Pareto front."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from shoal.protections.grouping.command import ESTIMATED, FITNESS, FRONT_TITLE, RISK, baselines, front, split_note
 from shoal.report import charts
 from shoal.report.page import Block, Charts, Grid, Text
 
-IN_SETTINGS = ("convention",)
+IN_SETTINGS = ("convention", "within_groups")
 
 
 def promise(release: Any, external: bool) -> str:
@@ -20,11 +21,16 @@ def promise(release: Any, external: bool) -> str:
 
 
 def settings(release: Any, external: bool) -> list[list[Any]]:
-    return [["convention", release.facts.get("convention")]]
+    """The convention of the measures, and the method inside the column groups."""
+    facts = release.facts
+    return [
+        ["convention", facts.get("convention")],
+        ["record groups inside a column group", facts.get("within_groups")],
+    ]
 
 
 def done(release: Any, least: int | None) -> list[Block]:
-    """The column groups, and the other choices where they were asked for."""
+    """The column groups; an internal report has the baselines and the Pareto front as well."""
     facts = release.facts
     rows = [[i, ", ".join(group)] for i, group in enumerate(release.column_groups, start=1)]
     blocks: list[Block] = [
@@ -34,12 +40,26 @@ def done(release: Any, least: int | None) -> list[Block]:
         ),
         Grid(["group", "columns"], rows, text=2, title="Column groups"),
     ]
-    if release.front and least is None:
-        points = [
-            (c["information_loss"], c["risk"], " | ".join(", ".join(group) for group in c["groups"]))
-            for c in release.front
-        ]
-        taken = (facts["information_loss"], (facts["interval_disclosure"] + facts["distance_linkage_all_columns"]) / 2)
-        drawn = charts.choices(points, taken, "information loss, %", "disclosure risk, %")
-        blocks.append(Charts([("Pareto front: no other choice is better in both loss and risk", drawn)], wide=True))
-    return blocks
+    if least is not None:
+        return blocks
+    blocks.append(Text(f"{FITNESS} {RISK}", note=True))
+    if "baselines" in facts:
+        blocks.append(baselines(facts))
+    blocks += [Text(text) for text in split_note(facts)]
+    return [*blocks, *(_front(release) if release.front else [])]
+
+
+def _front(release: Any) -> list[Block]:
+    """The Pareto front as a chart and as a table; the taken point is the release itself."""
+    facts = release.facts
+    points = [
+        (
+            p["information_loss"],
+            p["risk"],
+            f"pick {p['pick']}: " + " | ".join(", ".join(group) for group in p["groups"]),
+        )
+        for p in release.front
+    ]
+    taken = (facts["information_loss"], (facts["interval_disclosure"] + facts["distance_linkage_all_columns"]) / 2)
+    drawn = charts.choices(points, taken, "information loss, %", "disclosure risk, %")
+    return [Charts([(FRONT_TITLE, drawn)], wide=True, note=ESTIMATED), front(facts)]

@@ -1,46 +1,43 @@
-"""The work of `shoal.group_attributes`: columns into groups, each group microaggregated by itself, a release out.
+"""The work of `shoal.group_attributes`: find column groups, microaggregate each by itself, and make the release.
 
-Every record shares its values with at least k - 1 others within each group of columns. Over all columns together fewer
-may look alike: Shoal measures and prints that number, the joint k, and does not promise it.
+Every record shares its values with at least k - 1 others within each column group. Over all columns together a class
+may be smaller. Shoal measures and prints that number, the joint k, and does not guarantee it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
-
-import numpy as np
 
 from shoal.arrays import Floats
 from shoal.engine.clock import Clock
 from shoal.engine.control import current, shielded
-from shoal.engine.partition.partition import KPartition
-from shoal.errors import Stopped, UsageError, check_k, unknown
+from shoal.errors import UsageError, check_k, unknown
 from shoal.gate.promises import KAnonymity
-from shoal.measures.anonymity import k_anonymity
 from shoal.measures.convention import CONVENTIONS
-from shoal.measures.evidence import evidence_of_numbers
-from shoal.protections.grouping import GROUP, SIZED
-from shoal.protections.grouping.all_groupings import exact
-from shoal.protections.grouping.correlation import by_correlation
-from shoal.protections.grouping.cost import Evaluation, GroupingCost
-from shoal.protections.grouping.front import Choice, front, non_dominated
-from shoal.protections.grouping.gomm import GommSettings, gomm
-from shoal.protections.grouping.grouping import Grouping, apart, as_lists, columns_of, from_lists, read_groups, together
-from shoal.protections.grouping.memetic import affordable_evaluations, memetic
-from shoal.protections.microaggregation.protect import replaced
+from shoal.protections.grouping import GROUP
+from shoal.protections.grouping.cost import GroupingCost
+from shoal.protections.grouping.floor import Floor
+from shoal.protections.grouping.front import Choice
+from shoal.protections.grouping.grouping import Grouping, apart, as_lists, from_lists, read_groups, together
+from shoal.protections.grouping.measured import Measured, Measuring
+from shoal.protections.grouping.record_groups import RecordGroups
+from shoal.protections.grouping.searching import Searching, SearchResult, find_grouping
+from shoal.protections.picking import check_pick
 from shoal.protections.values import check_types, warn_of_codes, warn_of_identifiers
 from shoal.release import Release
 from shoal.sources.reading import as_table, refuse_roles
 from shoal.table.scaling import scale
+from shoal.table.table import Table
+
+MOST_FINALISTS = 20  # groupings that are tried if the values of the best one break the floor
 
 
 @dataclass(frozen=True, eq=False)
 class GroupedRelease(Release):
-    """A release whose promise is k within each group of columns; `front` has the other choices, if asked for."""
+    """A release that guarantees k within each column group; `front` has the Pareto front, if it was wanted."""
 
     column_groups: tuple[tuple[str, ...], ...] = ()
     k_within: int = 0
@@ -48,22 +45,71 @@ class GroupedRelease(Release):
 
 
 @dataclass(frozen=True)
-class Searching:
-    """How the column groups are found. evaluations, seconds: the budget of the search, None for the usual one."""
+class Outcome:
+    """What is wanted beside the column groups.
 
-    method: str
-    size: int | None
-    evaluations: int | None
-    seconds: float | None
-    seed: int
+    with_front, pick: the Pareto front, and the number of its point to take. baselines: also measure one group of all
+    columns, and each column alone. intruder: columns that an intruder holds, for a linkage of its own.
+    """
 
-    def check(self, has_groups: bool, with_front: bool) -> None:
-        """An error for a size that is missing, and for a budget that nothing uses."""
-        if self.method in SIZED and self.size is None and not has_groups:
-            raise UsageError(f"the method {self.method} needs the size of a group of columns, as in --size 3")
-        for name, value in (("evaluations", self.evaluations), ("seconds", self.seconds)):
-            if has_groups and not with_front and value is not None:
-                raise UsageError(f"{name} is for a search, and your own groups need none: leave it out.")
+    with_front: bool
+    pick: int | None
+    baselines: bool
+    intruder: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Replacing:
+    """How values are replaced inside a column group: by the record groups of a search, of MDAV, or the better ones."""
+
+    within_groups: str
+    effort: str | None
+    round: bool
+    missing: str
+
+    def check(self, convention: str) -> None:
+        """Raise an error for an effort that nothing uses."""
+        if self.effort is not None and self.efforts(convention) == (None,):
+            raise UsageError(
+                "effort is the budget of the search inside the column groups, and MDAV has none. Remove --effort, or "
+                "add --within-groups search."
+            )
+
+    def efforts(self, convention: str) -> tuple[str | None, ...]:
+        """The budgets of the ways to group records inside a column group; None for MDAV.
+
+        auto has both ways, because the search minimizes the loss alone: its record groups may have a higher risk. The
+        thesis convention has MDAV alone, as published.
+        """
+        search = self.effort or "standard"
+        if self.within_groups == "auto":
+            return (None,) if CONVENTIONS[convention].thesis_mdav else (search, None)
+        return (search,) if self.within_groups == "search" else (None,)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One call: the table, its protected columns as numbers, and the cost of column groupings.
+
+    whole: the columns that are written as integers. intruder: the numbers of the columns that an intruder holds.
+    """
+
+    table: Table
+    columns: tuple[str, ...]
+    values: Floats
+    scaled: Floats
+    cost: GroupingCost
+    whole: tuple[str, ...]
+    intruder: Sequence[int]
+
+    def measuring(self, *record_groups: RecordGroups) -> Measuring:
+        """What measures groupings with the best of these record groups."""
+        rounded = [self.columns.index(name) for name in self.whole]
+        return Measuring(self.values, self.cost, record_groups, rounded, self.intruder)
+
+    def names(self, grouping: Grouping) -> list[list[str]]:
+        """The names of the columns of each group."""
+        return [[self.columns[c] for c in group] for group in as_lists(grouping)]
 
 
 def protect(
@@ -73,129 +119,162 @@ def protect(
     groups: Any,
     searching: Searching,
     convention: str,
-    with_front: bool,
-    round: bool,
-    missing: str,
+    replacing: Replacing,
+    floor: Floor,
+    outcome: Outcome,
 ) -> GroupedRelease:
     """The release of a table whose column groups are given or searched for."""
     groups = read_groups(groups)
-    searching.check(groups is not None, with_front)
-    chosen = searching.method if groups is None else "groups"
+    searching.check(groups is not None, outcome.with_front)
+    replacing.check(convention)
+    table = _table(data, quasi)
+    columns = tuple(table.quasi_columns(to_protect=True, numbers_only=True))
+    clock, control = Clock(), current()
+    table = table.with_missing(replacing.missing, columns)
+    values = table.numbers(columns)
+    scaled = scale(values, CONVENTIONS[convention].scaling)
+    cost = GroupingCost(
+        scaled,
+        check_k(k, table.rows),
+        convention,
+        threads=control.threads,
+        seed=searching.seed,
+        sampling=groups is not None or searching.method != "exact",
+        floor=floor,
+    )
+    whole = tuple(table.whole(columns)) if replacing.round else ()
+    intruder = _numbers([outcome.intruder], columns)[0] if outcome.intruder else []
+    run = Run(table, columns, values, scaled, cost, whole, intruder)
+    fixed = None if groups is None else from_lists(_numbers(groups, columns), len(columns))
+    result = find_grouping(searching, cost, values, fixed, outcome.with_front)
+    facts = {
+        "n": table.rows,
+        "d": len(columns),
+        "k": cost.k,
+        "method": searching.method if fixed is None else "groups",
+        "convention": convention,
+    }
+    release = _release(run, result, searching, replacing.efforts(convention), outcome, fixed is not None)
+    return replace(release, facts={**facts, **release.facts, **control.facts, **clock.read()})
+
+
+def _release(
+    run: Run,
+    result: SearchResult,
+    searching: Searching,
+    efforts: Sequence[str | None],
+    outcome: Outcome,
+    is_fixed: bool,
+) -> GroupedRelease:
+    """The release of the grouping that is taken, with its loss and risk."""
+    cost, evaluations = run.cost, run.cost.requests
+    record_groups = [RecordGroups(cost, run.scaled, effort, searching.seed) for effort in efforts]
+    measuring = run.measuring(*record_groups)
+    is_search = not is_fixed and searching.is_search and outcome.pick is None
+    grouping = _final(result, cost, measuring, outcome.pick, is_search, searching.method)
+    measured = measuring.measured(grouping)
+    baselines = {} if not outcome.baselines or current().stopped else _baselines(measuring, cost.d)
+    names = run.names(grouping)
+    facts: dict[str, Any] = {
+        "within_groups": measured.within_groups,
+        **measured.facts(),
+        "groups": names,
+        "joint_k": measured.joint_k,
+    }
+    facts |= {"smallest_group": measured.smallest_group, "evaluations": evaluations}
+    if measured.within_groups == "search" or run.whole:
+        facts["fitness_estimate"] = shielded(partial(cost.evaluate, grouping)).fitness
+    unsearched = sum(groups.unsearched for groups in record_groups)
+    if unsearched:
+        facts["unsearched_groups"] = unsearched
+    if run.intruder:
+        facts["intruder_columns"] = [run.columns[j] for j in run.intruder]
+    if is_search:
+        facts["split_pays"] = _split_pays(grouping, measured, baselines)
+    if baselines:
+        facts["baselines"] = {name: one.baseline() for name, one in baselines.items()}
+    facts |= {**cost.floor.facts(), **result.facts}
+    points = _points(run, result.choices)
+    if outcome.with_front:
+        taken = [number for number, choice in enumerate(result.choices, start=1) if choice[0] == grouping]
+        facts |= {"front": points, "pick": taken[0] if taken else None}
+    return GroupedRelease(
+        original=run.table,
+        frame=run.table.protected(
+            {name: measured.values[:, j] for j, name in enumerate(run.columns)}, round_columns=run.whole
+        ),
+        changed=run.columns,
+        k=None,
+        facts=facts,
+        solution=grouping,
+        title=GROUP.title,
+        column_groups=tuple(tuple(group) for group in names),
+        k_within=cost.k,
+        promises=tuple(KAnonymity(tuple(group), cost.k, group=True) for group in names),
+        front=tuple(points),
+    )
+
+
+def _table(data: Any, quasi: Sequence[str]) -> Table:
+    """The table, whose quasi-identifiers are numbers and which has no weights."""
     table = as_table(data, quasi=quasi)
     columns = table.quasi_columns(to_protect=True, numbers_only=True)
     refuse_roles(table, "group", ("derived", "nominal", "order"))
     check_types(table, columns, "group")
     warn_of_identifiers(table, table.roles.quasi)
     warn_of_codes(table, columns)
-    clock, control = Clock(), current()
-    table = table.with_missing(missing, columns)
-    k = check_k(k, table.rows)
-    if table.weights() is not None:
+    if table.roles.weight is not None:
         raise UsageError(
-            "grouping columns cannot honour weights: name no weight, or microaggregate all columns together"
+            "shoal group cannot honour weights. Remove --weight, or protect all columns together with "
+            "shoal microaggregate."
         )
-    values = table.numbers(columns)
-    cost = GroupingCost(
-        scale(values, CONVENTIONS[convention].scaling),
-        k,
-        convention,
-        threads=control.threads,
-        seed=searching.seed,
-        sampling=chosen != "exact",
-    )
-    fixed = None if groups is None else from_lists(_numbers(groups, columns), len(columns))
-    grouping, evaluation, choices, facts = _search(searching, cost, values, fixed, with_front)
-    names = tuple(tuple(columns[c] for c in group) for group in as_lists(grouping))
-    protected, smallest = shielded(partial(_protected, values, cost, grouping))
-    whole = table.whole(columns) if round else ()
-    for j in (columns.index(name) for name in whole):
-        protected[:, j] = np.rint(protected[:, j]) + 0.0  # -0.2 is rounded to 0.0, not to -0.0
-    frame = table.protected({name: protected[:, j] for j, name in enumerate(columns)}, round_columns=whole)
-    listed = shielded(lambda: [_choice(choice, columns, values, cost) for choice in choices])
-    return GroupedRelease(
-        original=table,
-        frame=frame,
-        changed=tuple(columns),
-        k=None,
-        facts={
-            "n": table.rows,
-            "d": len(columns),
-            "k": k,
-            "method": chosen,
-            "convention": convention,
-            **shielded(lambda: _figures(evaluation, values, protected, cost)),  # of the best so far too
-            "groups": [list(group) for group in names],
-            "joint_k": k_anonymity([np.ascontiguousarray(protected[:, j]) for j in range(len(columns))]),
-            "smallest_group": smallest,
-            "evaluations": cost.requests,
-            **facts,
-            **control.facts,
-            **({"front": listed} if with_front else {}),
-            **clock.read(),
-        },
-        solution=grouping,
-        title=GROUP.title,
-        column_groups=names,
-        k_within=k,
-        promises=tuple(KAnonymity(group, k, group=True) for group in names),
-        front=tuple(listed),
-    )
+    return table
 
 
-def _search(
-    searching: Searching, cost: GroupingCost, values: Floats, fixed: Grouping | None, with_front: bool
-) -> tuple[Grouping, Evaluation, list[Choice], dict[str, Any]]:
-    """The grouping, its evaluation, the Pareto front if it is wanted, and facts; the best so far after a stop."""
-    budget = searching.evaluations or affordable_evaluations(cost)
-    facts: dict[str, Any] = {}
-    choices: list[Choice] = []
-    grouping = None
-    evaluation = None
-    with suppress(Stopped):
-        grouping, facts = (fixed, {"generations": 0}) if fixed else _by_method(searching, cost, values, budget)
-        if with_front:
-            seconds, seed = searching.seconds, searching.seed
-            choices = front(cost, evaluations=budget, seconds=seconds, seed=seed, starts=[grouping])
-        evaluation = cost.exact(grouping)
-    if grouping is None:  # the best that the search had looked at in full
-        if not cost.known:
-            current().check()
-        grouping, facts = min(cost.known, key=lambda known: (cost.known[known].fitness, known)), {"generations": 0}
-    if with_front and current().stopped:
-        choices = non_dominated(cost.known.items())
-    return grouping, evaluation or shielded(partial(cost.evaluate, grouping)), choices, facts
+def _final(
+    result: SearchResult, cost: GroupingCost, measuring: Measuring, pick: int | None, is_search: bool, method: str
+) -> Grouping:
+    """The grouping whose values are written: of those that keep the floor the one with the lowest fitness.
+
+    A search has estimated the fitness with MDAV. The default search therefore also measures one group of all columns
+    and each column alone. If the values of the best grouping break the floor, the next best ones are tried.
+    """
+    grouping = result.grouping if pick is None else result.choices[check_pick(pick, len(result.choices)) - 1][0]
+    extremes = [together(cost.d), apart(cost.d)] if is_search and method == "memetic" and not current().stopped else []
+    finalists = {one: measuring.measured(one) for one in dict.fromkeys([grouping, *extremes])}
+    accepted = [one for one, measured in finalists.items() if measuring.keeps_floor(measured)]
+    if accepted:
+        return min(accepted, key=lambda one: finalists[one].evaluation.fitness)
+    if not is_search:
+        broken = finalists[grouping]
+        raise cost.floor.broken("This grouping", broken.joint_k, broken.evaluation.distance_linkage)
+    known = cost.known
+    others = sorted((one for one in known if one not in finalists), key=lambda one: (known[one].fitness, one))
+    for one in others[:MOST_FINALISTS]:
+        if measuring.keeps_floor(measuring.measured(one)):
+            return one
+    all_together = measuring.measured(together(cost.d))
+    raise cost.floor.broken("One group of all columns", all_together.joint_k, all_together.evaluation.distance_linkage)
 
 
-def _by_method(
-    searching: Searching, cost: GroupingCost, values: Floats, budget: int
-) -> tuple[Grouping, dict[str, Any]]:
-    """The grouping of a method, and facts about its run."""
-    method, seed = searching.method, searching.seed
-    if method in SIZED:
-        return by_correlation(values, searching.size or 1, together=method == "correlated"), {"generations": 0}
-    if method == "all":
-        return together(cost.d), {"generations": 0}
-    if method == "univariate":
-        return apart(cost.d), {"generations": 0}
-    if method == "memetic":
-        hand_made = [by_correlation(values, max(1, cost.d // m), together=False) for m in (2, 3)]
-        run = memetic(cost, evaluations=budget, seconds=searching.seconds, seed=seed, starts=hand_made)
-        return run.best, {"generations": run.rounds, **({"stopped": True} if run.stopped else {})}
-    if method == "exact":
-        proof = exact(cost, evaluations=min(budget, 4_000), seed=seed)
-        return proof.best, {"generations": 0, "proved": True, "groupings": proof.groupings, "costed": proof.costed}
-    settings = GommSettings(dynamic=method == "d-gomm")
-    result = gomm(cost, settings, seed=seed)
-    dropped = {"dropped_operators": dict(result.dropped)} if settings.dynamic else {}
-    return result.best, {"generations": result.generations, **dropped}
+def _baselines(measuring: Measuring, d: int) -> dict[str, Measured]:
+    """The two extremes: one group of all columns, and each column alone."""
+    return {"all": measuring.measured(together(d)), "univariate": measuring.measured(apart(d))}
+
+
+def _split_pays(grouping: Grouping, measured: Measured, baselines: dict[str, Measured]) -> bool:
+    """Whether several column groups have a lower fitness than one group of all columns."""
+    if len(grouping) == 1 or "all" not in baselines:
+        return len(grouping) > 1
+    return measured.evaluation.fitness < baselines["all"].evaluation.fitness
 
 
 def _numbers(groups: Sequence[Sequence[str | int]], columns: Sequence[str]) -> list[list[int]]:
-    """The groups as column numbers from 0; a number given counts from 1."""
+    """The groups as column numbers from 0; a number in `groups` counts from 1."""
     numbered = []
     for group in groups:
         if isinstance(group, str) or not isinstance(group, Sequence):
-            raise UsageError(f"each group must be a list of columns, not {group!r}")
+            raise UsageError(f"Each column group must be a list of columns, not {group!r}.")
         for member in group:
             if not isinstance(member, int) and member not in columns:
                 raise unknown("column", member, columns)
@@ -203,34 +282,12 @@ def _numbers(groups: Sequence[Sequence[str | int]], columns: Sequence[str]) -> l
     return numbered
 
 
-def _protected(values: Floats, cost: GroupingCost, grouping: Grouping) -> tuple[Floats, int]:
-    """The protected values in their own units, and the size of the smallest group of records."""
-    protected, smallest = np.empty_like(values), len(values)
-    for group in grouping:
-        chosen = columns_of(group)
-        partition = KPartition(cost.labels(group).astype(np.int64))
-        protected[:, chosen] = replaced(values[:, chosen], partition, "mean", None)
-        smallest = min(smallest, int(partition.sizes.min()))
-    return protected, smallest
-
-
-def _choice(choice: Choice, columns: Sequence[str], values: Floats, cost: GroupingCost) -> dict[str, Any]:
-    grouping, evaluation = choice
-    return {
-        **_figures(evaluation, values, _protected(values, cost, grouping)[0], cost),
-        "risk": evaluation.risk,
-        "groups": [[columns[c] for c in group] for group in as_lists(grouping)],
-    }
-
-
-def _figures(evaluation: Evaluation, values: Floats, protected: Floats, cost: GroupingCost) -> dict[str, float]:
-    """The parts of the cost, whose intruder holds all columns, and the linkage as `shoal assess` measures it."""
-    evidence = evidence_of_numbers(values, protected, convention=cost.convention.name, threads=cost.threads)
-    return {
-        "fitness": evaluation.fitness,
-        "information_loss": evaluation.information_loss,
-        "interval_disclosure": evaluation.interval_disclosure,
-        "distance_linkage": evidence.number("distance_linkage"),
-        "distance_linkage_all_columns": evaluation.distance_linkage,
-        "linkage_error": evaluation.error,
-    }
+def _points(run: Run, choices: Sequence[Choice]) -> list[dict[str, Any]]:
+    """The points of the front with MDAV inside the column groups, as the search evaluated them."""
+    measuring = run.measuring(RecordGroups(run.cost, run.scaled, None))
+    points = []
+    for number, (grouping, evaluation) in enumerate(choices, start=1):
+        measured = measuring.measured(grouping, evaluation)
+        others = {"risk": measured.evaluation.risk, "groups": run.names(grouping)}
+        points.append({**measured.facts(), **others, "joint_k": measured.joint_k, "pick": number})
+    return points
