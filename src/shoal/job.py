@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import InputError
 from shoal.gate.policy import check_policy
 from shoal.gate.saving import Saving
-from shoal.report import release as reports
 from shoal.sources.files import check_distinct, check_place, check_target
 
 if TYPE_CHECKING:
@@ -79,17 +78,21 @@ class Job:
     def write_reports(self) -> None:
         """Write the reports that were made with the release."""
         for path, page in self._pages.items():
+            from shoal.report.release import write_page
+
             assert self._release is not None
-            reports.write_page(page, self._release, Path(path))
+            write_page(page, self._release, Path(path))
 
     def _of_saved(self, saved: Saved) -> None:
         self._make_pages(saved.release)
 
     def _make_pages(self, release: Release) -> None:
         self._release = release
-        self._pages = {
-            path: reports.release_page(release, public) for path, public in self.reports.values() if path is not None
-        }
+        wanted = {path: public for path, public in self.reports.values() if path is not None}
+        if wanted:
+            from shoal.report.release import release_page
+
+            self._pages = {path: release_page(release, public) for path, public in wanted.items()}
 
 
 def check_previous(path: Any) -> None:

@@ -12,12 +12,10 @@ import platform
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
-
-from shoal import __version__
 from shoal.errors import InputError, ShoalError, UsageError, unknown
 from shoal.sources.files import atomically, check_distinct, check_place
 
@@ -32,17 +30,56 @@ HEAD = (
 NEWLINE = "\n"  # the only line break of TOML
 
 
-class Part(BaseModel):
-    """A table of a recipe. An unknown key is an error."""
+class Limits:
+    """Limits of a value in a recipe, in Pydantic's words."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    def __init__(self, **limits: Any) -> None:
+        self.limits = limits
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> Any:
+        return {**handler(source), **self.limits}
 
 
+class _NoSeed(int):
+    """The seed of a recipe that states none: zero, not the same as a zero that is stated."""
+
+
+NO_SEED = _NoSeed(0)
+CHECKSUM = Limits(pattern=r"^[0-9a-f]{64}$")
+SECRET = Limits(pattern=r"^[0-9a-f]{32}$")
+SEED = Limits(ge=0, lt=2**63)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A table of a recipe. Pydantic reads it from a file by the types stated here; an unknown key is an error."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "strict": True}
+
+    @classmethod
+    def known_keys(cls) -> list[str]:
+        """The keys that the table may have."""
+        return [field.name for field in fields(cls)]
+
+    def stated(self, *without: str) -> dict[str, Any]:
+        """Return the values that differ from their defaults, without those of some keys."""
+        return {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name not in without and getattr(self, field.name) != _default(field)
+        }
+
+
+def _default(field: Field[Any]) -> Any:
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Input(Part):
     """The input file, its checksum, how its text is read, and the column roles. `file` is None for a data frame."""
 
     file: str | None = None
-    sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
+    sha256: Annotated[str, CHECKSUM] | None = None
     roles: str | None = None
     identifiers: tuple[str, ...] = ()
     quasi: tuple[str, ...] = ()
@@ -51,10 +88,10 @@ class Input(Part):
     unit: str | bool | None = None
     drop: tuple[str, ...] = ()
     as_is: tuple[str, ...] = ()
-    derived: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    derived: dict[str, tuple[str, ...]] = field(default_factory=dict)
     no_confidential: bool = False
-    reasons: dict[str, str] = Field(default_factory=dict)
-    order: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+    order: dict[str, tuple[str, ...]] = field(default_factory=dict)
     nominal: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
     accept_derived: tuple[str, ...] = ()
@@ -63,11 +100,12 @@ class Input(Part):
     decimal: Literal[".", ","] | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
 class Output(Part):
     """The file of the release, its checksum, and how it is saved: the arguments of `Release.save`."""
 
     file: str
-    sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
+    sha256: Annotated[str, CHECKSUM] | None = None
     shuffle: bool = False
     keep_order: bool = False
     policy: str | None = None
@@ -79,53 +117,76 @@ class Output(Part):
     @property
     def saving(self) -> dict[str, Any]:
         """The arguments of `Release.save` that differ from their defaults."""
-        return self.model_dump(exclude={"file", "sha256"}, exclude_defaults=True)
+        return self.stated("file", "sha256")
 
 
+@dataclass(frozen=True, init=False)
 class Step(Part):
     """One step: `do` is the name of its command, the other keys are its arguments."""
 
-    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
-
     do: str
+    values: dict[str, Any]
+
+    def __init__(self, /, do: str, **arguments: Any) -> None:
+        object.__setattr__(self, "do", do)
+        object.__setattr__(self, "values", arguments)
 
     @property
     def arguments(self) -> dict[str, Any]:
-        return dict(self.model_extra or {})
+        return dict(self.values)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        known = {"do": core_schema.typed_dict_field(core_schema.str_schema(strict=True), required=True)}
+        table = core_schema.typed_dict_schema(known, extra_behavior="allow")
+        return core_schema.no_info_after_validator_function(lambda values: cls(**values), table)
 
 
+@dataclass(frozen=True, kw_only=True)
 class Recipe(Part):
     """A run that can be repeated. Paths are absolute in this object, and relative to the recipe's folder in a file."""
 
-    seed: int = Field(default=0, ge=0, lt=2**63)
-    secret: str | None = Field(default=None, pattern=r"^[0-9a-f]{32}$")
+    seed: Annotated[int, SEED] = NO_SEED
+    secret: Annotated[str, SECRET] | None = None
     input: Input = Input()
-    steps: tuple[Step, ...] = Field(min_length=1)
+    steps: Annotated[tuple[Step, ...], Limits(min_length=1)]
     output: Output | None = None
-    versions: dict[str, str] = Field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def has_seed(self) -> bool:
+        """Does the recipe state a seed?"""
+        return self.seed is not NO_SEED
 
     def with_output(self, path: str | os.PathLike[str], sha256: str, **saving: Any) -> Recipe:
         """Return a copy with the output file, its checksum, and how it is saved."""
-        arguments = {name: str(value) if isinstance(value, os.PathLike) else value for name, value in saving.items()}
-        output = Output.model_validate({"file": str(path), "sha256": sha256, **arguments})
-        return self.model_copy(update={"output": _with_paths(output, absolute)})
+        arguments: dict[str, Any] = {
+            name: str(value) if isinstance(value, os.PathLike) else value for name, value in saving.items()
+        }
+        output = Output(file=str(path), sha256=sha256, **arguments)
+        return replace(self, output=_with_paths(output, absolute))
 
     def in_folder(self, folder: Path) -> Recipe:
         """Return a copy whose paths are relative to this folder."""
         here = absolute(folder)
-        parts = {"input": self.input, "output": self.output}
-        return self.model_copy(
-            update={
-                name: _with_paths(part, lambda path: os.path.relpath(path, here))
-                for name, part in parts.items()
-                if part is not None
-            }
-        )
+        return self._with_paths(lambda path: os.path.relpath(path, here))
+
+    def _with_paths(self, change: Callable[[str], str | Path]) -> Recipe:
+        output = None if self.output is None else _with_paths(self.output, change)
+        return replace(self, input=_with_paths(self.input, change), output=output)
 
     def text(self, folder: Path | None = None) -> str:
         """Return the recipe as TOML, with paths relative to the folder."""
-        tables = (self if folder is None else self.in_folder(folder)).model_dump(exclude_defaults=True)
-        tables["seed"] = self.seed
+        recipe = self if folder is None else self.in_folder(folder)
+        tables = {
+            "seed": recipe.seed,
+            **recipe.stated("seed"),
+            "input": recipe.input.stated(),
+            "steps": [{"do": step.do, **step.values} for step in recipe.steps],
+            "output": {} if recipe.output is None else recipe.output.stated(),
+        }
         return HEAD + "".join(_toml(tables))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -183,8 +244,10 @@ def parse_recipe(text: str, steps: Steps, source: Path) -> Recipe:
         raise InputError(
             f"{source} is not valid TOML: {problem}. Put text in quotes and lists in square brackets."
         ) from None
+    from pydantic import TypeAdapter, ValidationError  # takes a tenth of a second to import; most runs read no recipe
+
     try:
-        recipe = Recipe.model_validate_json(_json(tables))
+        recipe: Recipe = TypeAdapter(Recipe).validate_json(_json(tables))
     except ValidationError as error:
         raise _wrong(source, text, [_shape_error(e, list(steps)) for e in error.errors()]) from None
     problems = [
@@ -192,14 +255,7 @@ def parse_recipe(text: str, steps: Steps, source: Path) -> Recipe:
     ]
     if problems:
         raise _wrong(source, text, problems)
-    parts = {"input": recipe.input, "output": recipe.output}
-    return recipe.model_copy(
-        update={
-            name: _with_paths(part, lambda path: absolute(source.parent / path))
-            for name, part in parts.items()
-            if part is not None
-        }
-    )
+    return recipe._with_paths(lambda path: absolute(source.parent / path))
 
 
 P = TypeVar("P", bound=Part)
@@ -209,7 +265,8 @@ def _with_paths(part: P, change: Callable[[str], str | Path]) -> P:
     """Return a copy of a recipe's table with its paths changed; a policy is a path if it is a TOML file."""
     texts = {name: getattr(part, name, None) for name in ("file", "policy", "previous", "roles")}
     paths = {name: path for name, path in texts.items() if path and (name != "policy" or path.endswith(".toml"))}
-    return part.model_copy(update={name: str(change(path)) for name, path in paths.items()})
+    changed: dict[str, Any] = {name: str(change(path)) for name, path in paths.items()}
+    return replace(part, **changed)
 
 
 def line_of(text: str, place: Place) -> int | None:
@@ -273,6 +330,8 @@ def versions() -> dict[str, str]:
     """Return the versions that a result may depend on."""
     import numpy
 
+    from shoal import __version__
+
     return {"shoal": __version__, "numpy": numpy.__version__, "python": platform.python_version()}
 
 
@@ -299,11 +358,11 @@ def _shape_error(error: Any, steps: list[str]) -> tuple[Place, str]:
         if key == "steps":
             hint = "Add a table [[steps]] with do = and the command's arguments."
         return place, f"{key!r} is missing{f' in {where}' if where else ''}. {hint}"
-    if error["type"] == "extra_forbidden":
-        homes = [f"[{name}]" for name, part in parts.items() if name != "steps" and key in part.model_fields]
-        homes += ["the top, above all tables"] if key in Recipe.model_fields and above else []
+    if error["type"] == "unexpected_keyword_argument":
+        homes = [f"[{name}]" for name, part in parts.items() if name != "steps" and key in part.known_keys()]
+        homes += ["the top, above all tables"] if key in Recipe.known_keys() and above else []
         homes = homes or ["a table [[steps]], where the command's arguments are"]
-        problem = unknown(f"key in {where or 'the top of a recipe'}", key, table.model_fields)
+        problem = unknown(f"key in {where or 'the top of a recipe'}", key, table.known_keys())
         return place, f"{problem} {key!r} may belong in {' or '.join(homes)}."
     return place, _not_fitting(".".join(map(str, place)), error)
 
@@ -319,6 +378,8 @@ def _argument_errors(step: Step, steps: Steps, place: Place) -> Iterator[tuple[P
 
 def type_problem(name: str, kind: Any, value: Any) -> str | None:
     """Return the message for a value of the wrong type, or None if the type is right."""
+    from pydantic import TypeAdapter, ValidationError
+
     try:
         TypeAdapter(kind).validate_json(_json(value), strict=True)
     except ValidationError as error:

@@ -51,8 +51,8 @@ def run(
     """
     source = None if isinstance(recipe, Recipe) else Path(recipe)
     known = _with_absent(recipe if isinstance(recipe, Recipe) else load_recipe(recipe))
-    if known.secret is None and "seed" not in known.model_fields_set:
-        known = known.model_copy(update={"secret": new_secret()})  # the recipe has no seed: the run need not repeat
+    if known.secret is None and not known.has_seed:
+        known = replace(known, secret=new_secret())  # the recipe has no seed: the run need not repeat
     table = _input(known, changed_input, source)
     control = control_of(control, threads, progress)
     _compare_versions(known)
@@ -112,7 +112,7 @@ def _with_absent(recipe: Recipe) -> Recipe:
         parameters = declared(step.do).parameters.values()
         absent = {p.name: p.option.absent_in_recipe for p in parameters if p.option.absent_in_recipe is not None}
         steps.append(Step(do=step.do, **{**absent, **step.arguments}))
-    return recipe.model_copy(update={"steps": tuple(steps)})
+    return replace(recipe, steps=tuple(steps))
 
 
 def _input(recipe: Recipe, changed_input: bool, source: Path | None) -> Table:
@@ -130,7 +130,7 @@ def _input(recipe: Recipe, changed_input: bool, source: Path | None) -> Table:
             with naming_line(source, ("input", "sha256")):
                 raise InputError(f"{problem} Restore the file, or add --changed-input to run on the changed file.")
         notice(f"{problem} The result will differ too.")
-    arguments = settings.model_dump(exclude={"file", "sha256"}, exclude_defaults=True)
+    arguments = settings.stated("file", "sha256")
     with naming_line(source, lambda error: ("input", _named_in(str(error), arguments) or "file")):
         return read(settings.file, **arguments)
 

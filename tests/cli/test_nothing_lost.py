@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import os
@@ -152,10 +153,10 @@ def test_in_python_a_recipe_is_not_saved_over_what_it_reads(desk: Path) -> None:
     release = shoal.microaggregate(table, 3, method="mdav")
     recipe = release.save("out.csv", keep_order=True, policy=None).recipe
     assert recipe is not None and recipe.output is not None
-    output = recipe.output.model_copy(update={"policy": str(desk / "my.toml")})
+    output = dataclasses.replace(recipe.output, policy=str(desk / "my.toml"))
     before = contents(desk)
     with pytest.raises(UsageError, match="same file"):
-        recipe.model_copy(update={"output": output}).save("my.toml")
+        dataclasses.replace(recipe, output=output).save("my.toml")
     with pytest.raises(UsageError, match="not a checkpoint"):
         shoal.microaggregate(table, 3, effort="quick", checkpoint="in.csv")
     assert contents(desk) == before

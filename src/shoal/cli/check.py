@@ -122,9 +122,7 @@ def _from_recipe(path: str, arguments: dict[str, Any], roles: dict[str, Any]) ->
     known = load_recipe(path)
     if known.output is not None and known.output.shuffle and arguments["seed"] is None:
         arguments["seed"] = known.secret if known.secret is not None else known.seed
-    stated = known.input.model_dump(
-        exclude={"file", "sha256", "delimiter", "encoding", "decimal", "roles"}, exclude_defaults=True
-    )
+    stated = known.input.stated("file", "sha256", "delimiter", "encoding", "decimal", "roles")
     step = known.steps[-1].arguments
     if "quasi" in step:
         stated["quasi"] = tuple(step["quasi"])

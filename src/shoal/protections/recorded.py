@@ -85,8 +85,10 @@ def input_of(table: Table) -> Input:
     """Where a table came from and what its columns are; a table that is not as it was read has no file."""
     source, roles = table.source, table.roles
     as_read = source is not None and table.frame is source.frame
-    file = {"file": str(absolute(source.path)), "sha256": source.sha256, **source.asked} if source and as_read else {}
-    return Input.model_validate({**file, **roles.as_dict()})
+    file: dict[str, Any] = (
+        {"file": str(absolute(source.path)), "sha256": source.sha256, **source.asked} if source and as_read else {}
+    )
+    return Input(**file, **roles.as_dict())
 
 
 def _recipe(

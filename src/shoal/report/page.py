@@ -10,14 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
-from shoal import __version__
-from shoal.report.charts import Chart
 from shoal.report.figures import figure
 from shoal.sources.files import atomically, check_place
+
+if TYPE_CHECKING:
+    from shoal.report.charts import Chart
 
 
 @dataclass(frozen=True)
@@ -125,6 +124,10 @@ class Page:
 
     def html(self) -> str:
         """The page as one HTML file."""
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+
+        from shoal import __version__
+
         environment = Environment(
             loader=PackageLoader("shoal.report"),
             autoescape=True,

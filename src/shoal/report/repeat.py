@@ -118,7 +118,7 @@ def _seed(recipe: Any) -> dict[str, Any]:
 
 def _read(recipe: Any) -> dict[str, Any]:
     """How the input is read, and its columns' roles, without what is so by default."""
-    given: dict[str, Any] = recipe.input.model_dump(exclude={"file", "sha256"}, exclude_defaults=True)
+    given: dict[str, Any] = recipe.input.stated("file", "sha256")
     return {name: _listed(value) for name, value in given.items()}
 
 

@@ -153,7 +153,7 @@ def test_a_recipe_without_the_argument_keeps_mdav(tmp_path: Path):
     assert shoal.run(recipe).protected.frame.equals(release.protected.frame)
     default = shoal.group_attributes(path, K, method="all", effort="quick", seed=0)
     assert default.recipe.steps[0].arguments["within_groups"] == "auto"
-    old = recipe.model_copy(update={"steps": (Step(do="group", k=K, method="all"),)})
+    old = replace(recipe, steps=(Step(do="group", k=K, method="all"),))
     again = shoal.run(old)
     assert again.facts["within_groups"] == "mdav"
     assert again.protected.frame.equals(by_mdav(method="all").protected.frame)

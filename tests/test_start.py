@@ -1,0 +1,131 @@
+"""Where and how people start Shoal: a small run loads little, and no run needs a network or a home folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from shoal.engine.kernels.library import PLACE, open_library
+from shoal.engine.kernels.stamp import source_hash
+
+TOP = Path(__file__).parents[1]
+NOBODY = 65534
+COMMAND = ["microaggregate", "data.csv", "-k", "5", "--roles", str(TOP / "examples/roles.toml"), "--method", "mdav"]
+# Runs a command, then prints the packages that it loaded.
+LOADED = f"""
+import sys
+from shoal.cli import main
+try:
+    main([*{COMMAND!r}, "-o", "release.csv"])
+except SystemExit as ended:
+    assert not ended.code
+charts = [name for name in sys.modules if name == "shoal.report.charts"]
+print("loaded:", *sorted({{name.partition(".")[0] for name in sys.modules}}), *charts)
+"""
+# Ends the process when anything asks for a name or a connection.
+OFFLINE = """
+import os, sys
+def refuse(event, arguments):
+    if event in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto"):
+        os.write(2, f"{event} {arguments}".encode())
+        os._exit(99)
+sys.addaudithook(refuse)
+"""
+needs_library = pytest.mark.skipif(
+    open_library(PLACE, source_hash()) is None, reason="no library was built: make library"
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with 50 records."""
+    lines = (TOP / "examples/survey.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    (tmp_path / "data.csv").write_text("".join(lines[:51]), encoding="utf-8")
+    return tmp_path
+
+
+def run(code: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A new Python in the folder, with the sources that are tested."""
+    environment = {**os.environ, "PYTHONPATH": str(TOP / "src"), **environment}
+    return subprocess.run([sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True)
+
+
+@needs_library
+def test_a_small_run_loads_only_what_it_uses(folder: Path) -> None:
+    ended = run(LOADED, folder, SHOAL_KERNELS="ahead")
+    assert (folder / "release.csv").exists(), ended.stderr
+    loaded = set(ended.stdout.split("loaded:")[-1].split())
+    assert {"numpy", "polars", "shoal"} <= loaded
+    heavy = {"numba", "llvmlite", "scipy", "pydantic", "pydantic_core", "jinja2", "highspy", "pandas", "pyarrow"}
+    assert not loaded & {*heavy, "markupsafe", "shoal.report.charts", "multiprocessing"}
+
+
+@needs_library
+def test_linear_algebra_has_one_thread_unless_the_user_says_otherwise(folder: Path) -> None:
+    code = "import os, shoal.cli; print(os.environ['OPENBLAS_NUM_THREADS'])"
+    assert run(code, folder, OPENBLAS_NUM_THREADS="3").stdout == "3\n"
+    alone = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    ended = subprocess.run(
+        [sys.executable, "-c", code], env={**alone, "PYTHONPATH": str(TOP / "src")}, capture_output=True, text=True
+    )
+    assert ended.stdout == "1\n"
+
+
+@needs_library
+def test_a_run_with_a_report_asks_for_no_network(folder: Path) -> None:
+    words = [*COMMAND, "-o", "release.csv", "--report", "report.html"]
+    ended = run(f"{OFFLINE}\nfrom shoal.cli import main\nmain({words!r})", folder)
+    assert ended.returncode == 0, ended.stderr
+    assert (folder / "report.html").stat().st_size < 200_000
+    seen = run(f"{OFFLINE}\nimport socket\nsocket.getaddrinfo('localhost', 80)", folder)
+    assert seen.returncode == 99  # the hook works
+
+
+@needs_library
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can start a process of another user")
+def test_a_user_without_a_home_folder_can_run_it(folder: Path) -> None:
+    for place in (folder, *folder.parents[:2]):
+        place.chmod(0o755)
+    os.chown(folder, NOBODY, NOBODY)
+    python = next(filter(can_be_started_by_nobody, installed_pythons()), None)
+    if python is None:
+        pytest.skip("another user can start no Python with these packages")
+    ended = as_nobody(python, ["-m", "shoal", *COMMAND, "-o", "release.csv"], folder)
+    assert ended.returncode == 0, ended.stderr
+    assert (folder / "release.csv").stat().st_uid == NOBODY
+
+
+def installed_pythons() -> list[str]:
+    """This Python, and one of the system of the same version, which can use the same packages."""
+    name = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    system = shutil.which(name, path="/usr/local/bin:/usr/bin")
+    return [sys.executable, *([system] if system else [])]
+
+
+def can_be_started_by_nobody(python: str) -> bool:
+    try:
+        return as_nobody(python, ["-c", "import numpy, polars, shoal"], Path("/")).returncode == 0
+    except OSError:
+        return False
+
+
+def as_nobody(python: str, words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run Python as a user who can write nowhere but in the folder."""
+    path = f"{TOP / 'src'}{os.pathsep}{sysconfig.get_path('purelib')}"
+    known = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "NUMBA_"))}
+    return subprocess.run(
+        [python, *words],
+        cwd=folder,
+        env={**known, "PYTHONPATH": path, "HOME": "/nonexistent", "SHOAL_KERNELS": "ahead"},
+        user=NOBODY,
+        group=NOBODY,
+        extra_groups=[],
+        capture_output=True,
+        text=True,
+    )
