@@ -1,11 +1,12 @@
-"""Time to the first result: from the wheel and from this checkout, with an empty and a filled cache of compiled code.
+"""Time to the first result: from the wheel, from this checkout and by `make demo` in a fresh clone.
 
-    python benchmarks/first_minute.py [--wheel dist/shoal-….whl] [--without-checkout]
+    python benchmarks/first_minute.py [--wheel dist/shoal-….whl] [--without-checkout] [--without-demo]
 
 The wheel is installed into a new virtual environment, away from the sources (`make wheel` builds it). Every run is a
-process of its own that writes a release of the bundled survey, or of its first 50 records. It prints the seconds by the
-clock, the CPU seconds and the peak memory of each run, with those of the processes that compile, and the installed size
-of each package. The clock depends on what else the machine does: compare rows of one run of this script.
+process of its own that writes a release of the bundled survey, or of its first 50 records, once with an empty cache of
+compiled code and once with what the first run left there. The clone has the last commit. The script prints the seconds
+by the clock, the CPU seconds and the peak memory of each run, with those of the processes that compile, and the
+installed size of each package. The clock depends on what else the machine does: compare rows of one run of this script.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 TOP = Path(__file__).parents[1]
 SURVEY, ROLES = TOP / "examples/survey.csv", TOP / "examples/roles.toml"
 REPORT = ["--report", "report.html"]
-# A run's name, its words, whether it takes the first 50 records only.
+# A run's name, its words, whether it takes the first 50 records only. The checkout makes the quick run alone.
 RUNS = (
     ("50 records, mdav", ["--method", "mdav"], True),
     ("quick, report", ["--effort", "quick", *REPORT], False),
@@ -31,46 +33,56 @@ RUNS = (
 )
 
 
-def measured(
-    python: Path, words: list[str], small: bool, cache: Path, kernels: str | None
-) -> tuple[float, float, float]:
-    """Seconds by the clock, CPU seconds and peak megabytes of one command."""
-    with tempfile.TemporaryDirectory() as folder:
-        source = SURVEY.read_text(encoding="utf-8").splitlines(keepends=True)
-        (Path(folder) / "data.csv").write_text("".join(source[:51] if small else source), encoding="utf-8")
-        command = [
-            "-m",
-            "shoal",
-            "microaggregate",
-            "data.csv",
-            "-k",
-            "5",
-            "--roles",
-            str(ROLES),
-            "-o",
-            "out.csv",
-            *words,
-        ]
-        environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SHOAL_KERNELS")}
-        environment |= {"NUMBA_CACHE_DIR": str(cache), **({"SHOAL_KERNELS": kernels} if kernels else {})}
-        started = time.perf_counter()
-        child = subprocess.Popen(
-            [python, *command], cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-        )
+def spent(command: list[Any], folder: Path, environment: dict[str, str]) -> tuple[float, float, float]:
+    """Seconds by the clock, CPU seconds and peak megabytes of one command and what it starts."""
+    started = time.perf_counter()
+    with tempfile.TemporaryFile() as errors:
+        child = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=errors)
         _, status, usage = os.wait4(child.pid, 0)
         seconds = time.perf_counter() - started
         if status:
-            sys.exit(f"{' '.join(command)} failed: {child.stderr.read().decode() if child.stderr else ''}")
+            errors.seek(0)
+            sys.exit(f"{' '.join(map(str, command))} failed: {errors.read().decode()}")
     return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def alone(cache: Path, kernels: str | None) -> dict[str, str]:
+    """The environment, with a cache and without what would change a run."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SHOAL_KERNELS")}
+    return kept | {"NUMBA_CACHE_DIR": str(cache), **({"SHOAL_KERNELS": kernels} if kernels else {})}
+
+
+def measured(
+    python: Path, words: list[str], small: bool, cache: Path, kernels: str | None
+) -> tuple[float, float, float]:
+    """What one run of microaggregate takes."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = SURVEY.read_text(encoding="utf-8").splitlines(keepends=True)
+        (Path(folder) / "data.csv").write_text("".join(source[:51] if small else source), encoding="utf-8")
+        command = ["-m", "shoal", "microaggregate", "data.csv", "-k", "5", "--roles", str(ROLES), "-o", "out.csv"]
+        return spent([python, *command, *words], Path(folder), alone(cache, kernels))
+
+
+def demo_rows(folder: Path) -> Iterator[str]:
+    """`make demo` in a fresh clone, with an empty cache: the installation, and what comes after it."""
+    clone = folder / "clone"
+    subprocess.run(["git", "clone", "--quiet", TOP, clone], check=True)
+    environment = {name: value for name, value in alone(folder / "cache", None).items() if not name.startswith("MAKE")}
+    for label, goal in (("venv and pip", ".venv/bin/shoal"), ("make demo after it", "demo")):
+        yield row("clone", label, "empty", spent(["make", goal], clone, environment))
+
+
+def row(name: str, label: str, state: str, figures: tuple[float, float, float]) -> str:
+    wall, cpu, memory = figures
+    return f"{name:9s} {label:18s} {state:7s} {wall:8.2f} {cpu:8.2f} {memory:8.0f}"
 
 
 def rows(name: str, python: Path, kernels: str | None) -> Iterator[str]:
     """Each run twice: with an empty cache, then with what the first one left there."""
-    for label, words, small in RUNS:
+    for label, words, small in RUNS if kernels is None else RUNS[1:2]:
         with tempfile.TemporaryDirectory() as cache:
             for state in ("empty", "filled"):
-                wall, cpu, memory = measured(python, words, small, Path(cache), kernels)
-                yield f"{name:9s} {label:18s} {state:7s} {wall:8.2f} {cpu:8.2f} {memory:8.0f}"
+                yield row(name, label, state, measured(python, words, small, Path(cache), kernels))
 
 
 def installed(wheel: Path, folder: Path) -> Path:
@@ -101,6 +113,7 @@ def main() -> None:
     newest = max((TOP / "dist").glob("shoal-*.whl"), key=lambda path: path.stat().st_mtime, default=None)
     parser.add_argument("--wheel", type=Path, default=newest)
     parser.add_argument("--without-checkout", action="store_true", help="Measure the wheel alone.")
+    parser.add_argument("--without-demo", action="store_true", help="Do not run make demo in a fresh clone.")
     chosen = parser.parse_args()
     if chosen.wheel is None:
         sys.exit("There is no wheel in dist. Build one with: make wheel")
@@ -112,8 +125,11 @@ def main() -> None:
         if not chosen.without_checkout:
             ways.append(("checkout", Path(sys.executable), "jit"))  # as where no library was built
         for way in ways:
-            for row in rows(*way):
-                print(row, flush=True)
+            for line in rows(*way):
+                print(line, flush=True)
+        for line in [] if chosen.without_demo else demo_rows(folder):
+            print(line, flush=True)
+        print(f"load of the machine, over 15 minutes: {os.getloadavg()[2]:.1f} on {os.cpu_count()} cores")
     finally:
         shutil.rmtree(folder)
 
