@@ -107,7 +107,7 @@ def test_text_columns_are_generalized_only(tmp_path: Path) -> None:
         shoal.compare(frame, 4, quasi=["age", "town"], missing="drop")
 
 
-@pytest.mark.filterwarnings("ignore:missing values filled")
+@pytest.mark.filterwarnings("ignore:Missing values were replaced")
 @pytest.mark.parametrize("missing", ["error", "median"])
 def test_the_lines_can_be_pasted(missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -251,14 +251,14 @@ def test_names_of_columns_that_toml_must_quote(tmp_path: Path) -> None:
 
 def test_neither_the_data_nor_the_given_roles_are_overwritten(people: Path, tmp_path: Path) -> None:
     before = people.read_bytes()
-    with pytest.raises(UsageError, match="never overwritten"):
+    with pytest.raises(UsageError, match="never overwrites"):
         run(people, "--save-roles", people)
     assert people.read_bytes() == before
     roles = tmp_path / "roles.toml"
     roles.write_text('unit = false\n[quasi]\ncolumns = ["name"]\n')
-    with pytest.raises(UsageError, match="never overwritten"):
+    with pytest.raises(UsageError, match="never overwrites"):
         run(people, "--roles", roles, "--save-roles", roles)
     run(people, "--roles", roles, "--save-roles", tmp_path / "new.toml")
     assert "name" in read_roles(tmp_path / "new.toml").quasi
-    with pytest.raises(UsageError, match="there is no folder"):
+    with pytest.raises(UsageError, match="does not exist. Create it first"):
         run(people, "--save-roles", tmp_path / "nowhere" / "roles.toml")

@@ -118,7 +118,7 @@ def test_readable_table_and_report(people: Path, tmp_path: Path) -> None:
         assert title in result.stdout
     assert re.search(r"^No guarantee is broken\. \d+ warnings need your judgement\.$", result.stdout, re.MULTILINE)
     html = page.read_text()
-    assert "What was lost" in html and '<svg role="img"' in html and 'src="http' not in html
+    assert "Information loss" in html and '<svg role="img"' in html and 'src="http' not in html
 
 
 def test_labels_are_shown_with_the_share_of_their_cells_that_changed(people: Path, tmp_path: Path) -> None:

@@ -464,6 +464,6 @@ def test_codes_with_value_labels_are_not_averaged_by_group(tmp_path: Path, endin
 def test_few_whole_numbers_are_told_by_group() -> None:
     rng = np.random.default_rng(9)
     frame = pl.DataFrame({"children": rng.integers(0, 4, 120), "age": rng.normal(40, 10, 120)})
-    with pytest.warns(ShoalWarning, match="may be codes, and are averaged as numbers here: children"):
+    with pytest.warns(ShoalWarning, match="may be codes, but Shoal averages them as numbers: children"):
         shoal.group_attributes(frame, 3, method="all")
     shoal.group_attributes(shoal.read(frame, numeric="children"), 3, method="all")

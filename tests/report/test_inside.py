@@ -79,12 +79,12 @@ def mixed() -> Any:
 
 
 def test_every_column_stands_with_its_role_and_why(mixed: Any, tmp_path: Path) -> None:
-    told = section(page_of(mixed, tmp_path), "What came in")
+    told = section(page_of(mixed, tmp_path), "Input data")
     for cells in (
         "|name|identifier (removed)|text|",
         "|household|unit (removed)|number|",
         "|income|quasi-identifier|number|",
-        "|tax|derived|Follows from income, and is protected with it.|number|",
+        "|tax|derived|It can be computed from income and is protected together with it.|number|",
         "|grade|quasi-identifier|text, ordinal|3|",
         "|town|quasi-identifier|text, nominal|3|",
         "|branch|quasi-identifier|number, nominal|4|",
@@ -101,15 +101,15 @@ def test_statements_patterns_and_missing_reasons_are_told(tmp_path: Path) -> Non
     frame = people().select("age", "income", "visits", "town", "branch")
     data = shoal.read(frame, quasi=["age", "income"], as_is=["v*", "town"], unit=False, no_confidential=True)
     release = shoal.microaggregate(data, k=3, method="mdav")
-    told = section(page_of(release, tmp_path), "What came in")
-    assert "|visits|as-is|No reason was given. Named by a pattern.|" in told
-    assert "|town|as-is|No reason was given.|" in told
+    told = section(page_of(release, tmp_path), "Input data")
+    assert "|visits|as-is|No reason is recorded. A pattern assigned this role.|" in told
+    assert "|town|as-is|No reason is recorded.|" in told
     assert "|branch|none|number|" in told and "without a role is released unchanged and counts as known" in told
     assert "every row is another person" in told and "no column is confidential" in told
-    left = section(page_of(release, tmp_path), "What risk is left")
+    left = section(page_of(release, tmp_path), "Remaining disclosure risk")
     added = release.findings.figures.added_uniques
     assert (
-        f"|What each column without a role adds|column without a role|unique records it adds|branch|{added['branch']}|"
+        f"|Unique records that columns without a role add|column without a role|unique records it adds|branch|{added['branch']}|"
         in left
     )
     assert "|block|known-k|1 column has no role and would be released unchanged: branch." in left
@@ -118,7 +118,7 @@ def test_statements_patterns_and_missing_reasons_are_told(tmp_path: Path) -> Non
 
 def test_the_loss_by_column_is_that_of_the_run(mixed: Any, tmp_path: Path) -> None:
     text = page_of(mixed, tmp_path)
-    told = section(text, "What was lost")
+    told = section(text, "Information loss")
     about = mixed.facts["per_column"]
     for name in ("age", "income"):
         assert f"|{name}|number|{figure(about[name]['loss'])}|–|–|–|–|" in told
@@ -130,7 +130,7 @@ def test_the_loss_by_column_is_that_of_the_run(mixed: Any, tmp_path: Path) -> No
     shares = "|".join(figure(100 * share) for share in ordinal)
     assert f"|grade|ordinal|{figure(about['grade']['loss'])}|{shares}|3|" in told
     labels = [about[name]["changed"] for name in ("grade", "town", "branch")]
-    assert f"label cells changed<b>{100 * sum(labels) / 3:.2g} %</b>" in text
+    assert f"changed cells of labels<b>{100 * sum(labels) / 3:.2g} %</b>" in text
 
 
 def test_labels_are_drawn_before_and_after(mixed: Any, tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_labels_are_drawn_before_and_after(mixed: Any, tmp_path: Path) -> None:
     assert [row[0] for row in drawn["grade"][1:]] == GRADES  # an ordinal column in its order
     town = [int(row[1]) for row in drawn["town"][1:]]
     assert town == sorted(town, reverse=True)  # others by frequency
-    told = section(page_of(mixed, tmp_path), "What was lost")
+    told = section(page_of(mixed, tmp_path), "Information loss")
     assert "|income|before|" in told and "|branch|before|" not in told  # codes have no mean
 
 
@@ -161,7 +161,7 @@ def test_many_labels_are_cut_to_the_most_frequent(tmp_path: Path) -> None:
 
 def test_units_are_counted_as_persons(mixed: Any, tmp_path: Path) -> None:
     text = page_of(mixed, tmp_path)
-    left, done = section(text, "What risk is left"), section(text, "What was done")
+    left, done = section(text, "Remaining disclosure risk"), section(text, "Result")
     columns = list(mixed.changed)
     both = mixed.frame.select(columns).with_columns(unit=mixed.original.frame["household"])
     persons = both.group_by(columns).agg(pl.col("unit").n_unique().alias("persons"), pl.len().alias("records"))
@@ -170,7 +170,7 @@ def test_units_are_counted_as_persons(mixed: Any, tmp_path: Path) -> None:
     assert re.search(rf"\|k\|The smallest equivalence class of the protected columns\.\|\d+\|{k}\|", left)
     average = 100 * (persons["records"] / persons["persons"]).sum() / both.height
     assert f"|{figure(float(average))}|" in left
-    assert "k and unique records count persons or households, not rows." in left
+    assert "k and the unique records count persons or households, not rows." in left
     assert "120 persons or households; every group has at least" in done
     assert "records of at least 3 other persons or households" in text
 
@@ -181,11 +181,13 @@ def test_columns_of_within_count_as_protected(tmp_path: Path) -> None:
     release = shoal.microaggregate(data, k=5, method="mdav", within=["grade"])
     text = page_of(release, tmp_path)
     assert "shares its 2 protected columns with at least 4 others" in text
-    assert "|grade|quasi-identifier|No group crosses it; it is unchanged.|text|" in section(text, "What came in")
-    assert "|groups never cross|grade|" in section(text, "What was asked")
+    assert "|grade|quasi-identifier|All records of a group have the same value; it is unchanged.|text|" in section(
+        text, "Input data"
+    )
+    assert "|columns that are constant in every group|grade|" in section(text, "Settings")
     before = frame.select("age", "grade").is_unique().sum()
-    assert re.search(rf"\|unique records\|[^|]*\|{before}\|0\|", section(text, "What risk is left"))
-    assert "groups never cross" in page_of(release, tmp_path, external=True)
+    assert re.search(rf"\|unique records\|[^|]*\|{before}\|0\|", section(text, "Remaining disclosure risk"))
+    assert "columns that are constant in every group" in page_of(release, tmp_path, external=True)
 
 
 def test_subgroups_slopes_and_signs_are_those_of_the_tables(tmp_path: Path) -> None:
@@ -203,7 +205,7 @@ def test_subgroups_slopes_and_signs_are_those_of_the_tables(tmp_path: Path) -> N
     east = pl.col("town") == "east"
     after = frame.with_columns(pl.when(east).then(pl.col("pay") * 1.5).otherwise(pl.col("pay")).alias("pay"))
     text = shoal.report_files(frame, after, tmp_path / "page.html", quasi=["pay", "rent"]).read_text(encoding="utf-8")
-    told = section(text, "Protected by other columns")
+    told = section(text, "Information loss in subgroups")
     old, new = (t.filter(east)["pay"] for t in (frame, after))
     cells = [len(old), old.mean(), new.mean(), old.median(), new.median(), 100 * (new.mean() / old.mean() - 1)]
     first = told.split("|change of the mean, %|")[1]
@@ -224,7 +226,7 @@ def test_a_large_loss_stands_out(tmp_path: Path) -> None:
     wealth = rng.lognormal(5, 3, 60)
     frame = pl.DataFrame({"wealth": wealth, "age": rng.normal(40, 10, 60)})
     release = shoal.microaggregate(shoal.read(frame, unit=False), k=15, method="mdav")
-    lost = section(page_of(release, tmp_path), "What was lost")
+    lost = section(page_of(release, tmp_path), "Information loss")
     assert "|Warning: The information loss is" in lost and "|Warning: In wealth, " in lost
     assert 'class="warning"' not in page_of(release, tmp_path, external=True)
 
@@ -259,12 +261,14 @@ def test_dates_have_a_loss_of_their_own(tmp_path: Path) -> None:
     born = pl.Series("joined", rng.integers(10_000, 19_000, 90)).cast(pl.Date)
     frame = pl.DataFrame([born, pl.Series("pay", rng.normal(100, 9, 90))])
     release = shoal.microaggregate(shoal.read(frame, quasi=["joined", "pay"], unit=False), k=3, method="mdav")
-    told = section(page_of(release, tmp_path), "What was lost")
+    told = section(page_of(release, tmp_path), "Information loss")
     assert f"|joined|date|{figure(release.facts['per_column']['joined']['loss'])}|" in told
     after = shoal.read(release.frame)
     again = shoal.report_files(release.original, after, tmp_path / "files.html").read_text(encoding="utf-8")
-    assert f"|joined|date|{figure(release.facts['per_column']['joined']['loss'])}|" in section(again, "What was lost")
-    done = section(page_of(release, tmp_path), "What was done")
+    assert f"|joined|date|{figure(release.facts['per_column']['joined']['loss'])}|" in section(
+        again, "Information loss"
+    )
+    done = section(page_of(release, tmp_path), "Result")
     assert "the mean of numeric columns, the mean of date columns" in done
 
 
@@ -279,4 +283,4 @@ def test_value_labels_name_the_codes(tmp_path: Path) -> None:
     release = shoal.microaggregate(data, k=4, method="mdav")
     drawn = charts_of(page_of(release, tmp_path))["sex"]
     assert sorted(row[0] for row in drawn[1:]) == ["man", "woman"] and sum(int(row[2]) for row in drawn[1:]) == 80
-    assert "|sex|nominal|" in section(page_of(release, tmp_path), "What was lost")
+    assert "|sex|nominal|" in section(page_of(release, tmp_path), "Information loss")

@@ -130,7 +130,7 @@ def test_opens_in_a_browser(
         page.wait_for_function(f"{DRAWN} && {WIDEST} <= {width}")
         boxes = page.evaluate(BOXES)
         curves = path.read_text(encoding="utf-8").count(
-            "<figcaption>The search: best so far"
+            "<figcaption>Best result during the search"
         )  # where releases have a trace
         assert len(boxes) == charts + curves
         assert all(box["width"] > 250 and box["height"] > 40 for box in boxes)
@@ -154,8 +154,8 @@ def test_prints_on_paper(browser: Any, pages: dict[str, Path], request: pytest.F
 @pytest.mark.parametrize("name", list(MADE))
 def test_says_everything(name: str, pages: dict[str, Path], request: pytest.FixtureRequest) -> None:
     html = page_of(name, pages, request).read_text(encoding="utf-8")
-    heads = ("came in", "was asked", "was done", "was lost", "risk is left", "is not promised")
-    assert all(f"<h2>What {head}</h2>" in html for head in heads)
+    heads = ("Input data", "Settings", "Result", "Information loss", "Remaining disclosure risk", "Limitations")
+    assert all(f"<h2>{head}</h2>" in html for head in heads)
     assert len(html.encode()) < 200_000 and "<script" not in html
     first, *lines = html.splitlines()
     assert first.startswith("<!-- INTERNAL") and lines[0] == "<!doctype html>" and "Never hand it out" in first
@@ -181,6 +181,6 @@ def test_the_figures_are_those_of_the_release_check(tmp_path: Path) -> None:
     opening = unescape(text.split("<h2>")[0])  # the verdict and the three figures come first
     assert findings.verdict in opening and "97.5 %" in opening and "k is 4,321, 8,765 unique records." in opening
     assert opening.count("people found") == 3
-    told = unescape(text.split("<h2>What risk is left</h2>")[1])
+    told = unescape(text.split("<h2>Remaining disclosure risk</h2>")[1])
     for finding in findings:
         assert (as_sentences(finding) in told) == (finding.status in ("warn", "block")), finding

@@ -145,11 +145,11 @@ def test_a_blocked_release_says_that_its_lines_write_nothing(people: Path, tmp_p
     text = html.unescape(release.report(tmp_path / "page.html").read_text(encoding="utf-8"))
     assert "The release check blocks this release (known-k" in text and "write no file" in text
     fine = shoal.microaggregate(read(people, "microaggregate"), k=4, method="mdav")
-    assert "write no file" not in fine.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "do not write a file" not in fine.report(tmp_path / "page.html").read_text(encoding="utf-8")
     saved = release.save(tmp_path / "out.csv", accept_k=1, keep_order=True)
     text = html.unescape(saved.report(tmp_path / "page.html").read_text(encoding="utf-8"))
-    assert "write no file" not in text and "accepted k over everything known" in text
-    assert "kept the original order although it discloses values" in text
+    assert "do not write a file" not in text and "accepted k over all columns that an intruder may know" in text
+    assert "original row order kept although it discloses values" in text
     assert "--accept-k 1" in blocks(tmp_path / "page.html")["Command"]
 
 
@@ -193,7 +193,9 @@ def test_a_release_of_several_steps(people: Path, tmp_path: Path) -> None:
         assert words in inside
     assert "shoal run recipe.toml" in inside
     saved = release.save(tmp_path / "out.csv", accept_k=1)
-    assert "accepted k over everything known" in saved.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "accepted k over all columns that an intruder may know" in saved.report(tmp_path / "page.html").read_text(
+        encoding="utf-8"
+    )
     outside = saved.report(tmp_path / "page.html", external=True).read_text(encoding="utf-8")
     assert "people.csv" not in outside and "accepted" not in outside
     assert "<h3>Categories</h3>" in outside and "guard" not in outside  # how many, and none of them by name

@@ -109,11 +109,11 @@ def test_without_the_seed_nothing_that_compares_rows_is_told(files: tuple[Path, 
     run("report", original, shuffled, *ASKED, "--shuffled", "-o", two)
     assert own_text(two) == own_text(one)  # the same whatever the order
     text = own_text(two)
-    assert "were not measured" in text and "unique records" in text and "detail lost" not in text
+    assert "did not measure" in text and "unique records" in text and "detail lost" not in text
     assert text.count("interval disclosure") == 1  # where the page says that it is not measured
     figures = re.search(r"people found, %</th>.*?</table>", text, re.DOTALL)
     assert figures is not None and figures[0].count("<td>–</td>") == 3  # of all three figures
-    assert "Protected by other columns" not in text
+    assert "Information loss in subgroups" not in text
     assert text.count("the rows are shuffled, and their order is not known") == 1  # one answer for all such checks
     run("report", original, shuffled, *ASKED, "--weight", "w", "--shuffled", "-o", two)
     assert "without weights" in own_text(two)

@@ -63,7 +63,7 @@ def test_numbers_of_the_rows_in_other_types(tmp_path: Path, kind: type[pl.DataTy
 @pytest.mark.parametrize(("command", "ending"), CALLS)
 def test_columns_of_0_and_1_are_averaged_with_a_word(tmp_path: Path, command: list[str], ending: str) -> None:
     path = put(tmp_path, ending)
-    word = "Warning: columns of 0 and 1 may be codes, and are averaged as numbers here: flag."
+    word = "Warning: Columns of 0 and 1 may be codes, but Shoal averages them as numbers: flag."
     assert word in told(*command, path, "-k", K, "--quasi", "flag,age")
     assert "may be codes" not in told(*command, path, "-k", K, "--quasi", "flag,age", "--numeric", "flag")
 
@@ -73,7 +73,7 @@ def test_codes_of_which_some_have_labels_are_averaged_with_a_word(
     tmp_path: Path, command: list[str], ending: str
 ) -> None:
     path = put(tmp_path, ending)
-    assert "of which some have value labels may be codes, and are averaged as numbers here: job." in told(
+    assert "of which some have value labels may be codes, but Shoal averages them as numbers: job." in told(
         *command, path, "-k", K, "--quasi", "job,age"
     )
     assert "may be codes" not in told(*command, path, "-k", K, "--quasi", "job,age", "--numeric", "job")
@@ -122,6 +122,6 @@ def test_numbers_and_words_in_one_column(tmp_path: Path, command: list[str], end
     assert "'ninety plus' in row 5" in refused
     for way in ("--nominal age", "--order age=", "--drop age"):
         assert way in refused
-    assert "correct the file, or leave the column out" not in refused
+    assert "If they are mistakes, correct the file" in refused
     told("microaggregate", path, "-k", K, "--method", "mdav", "--quasi", "age,pay", "--nominal", "age")
     told(*command, path, "-k", K, "--quasi", "pay", "--drop", "age")

@@ -73,10 +73,10 @@ def test_spss_codes_count_as_missing_only_in_protected_columns(spss: Path) -> No
         table.numbers()
     with pytest.raises(InputError, match=r"'income' has 2 .* \(the file's missing codes -9.0 to -1.0, 99\)"):
         table.numbers(["income"])
-    with pytest.warns(ShoalWarning, match="medians?: age .*41.*income .*1.75"):
+    with pytest.warns(ShoalWarning, match="median of the column: age .*41.*income .*1.75"):
         filled = table.with_missing("median")
     assert filled.numbers().tolist() == [[30.0, 1.5], [41.0, 1.75], [50.0, 1.75], [41.0, 2.0]]
-    with pytest.warns(ShoalWarning, match="2 rows of 4"):
+    with pytest.warns(ShoalWarning, match="2 of 4 rows were dropped"):
         assert table.with_missing("drop").numbers().tolist() == [[30.0, 1.5], [41.0, 2.0]]
 
 
@@ -162,7 +162,7 @@ def test_stata_protected(stata: Path) -> None:
     assert source.cells["sex"].to_list() == [None, None, "a", None]
     rounded = table.protected({"age": np.full(4, 45.25)}, round_columns=["age"])
     assert rounded["age"].dtype == pl.Int64
-    with pytest.warns(ShoalWarning, match="filled"):
+    with pytest.warns(ShoalWarning, match="replaced by the median"):
         filled = table.with_missing("median", ["sex"])
     write_file(filled.frame, out, filled.source)
     _, source = read_file(out)
@@ -173,13 +173,13 @@ def test_stata_protected(stata: Path) -> None:
 
 def test_stata_rows_dropped_keep_their_letters(stata: Path) -> None:
     table = read(stata)
-    with pytest.warns(ShoalWarning, match="2 rows of 4"):
+    with pytest.warns(ShoalWarning, match="2 of 4 rows were dropped"):
         fewer = table.with_missing("drop", ["rate"])
     write_file(fewer.frame, stata.with_name("out.dta"), fewer.source)
     assert read_file(stata.with_name("out.dta"))[1].cells["sex"].to_list() == [None, "a"]
 
 
-@pytest.mark.filterwarnings("ignore:codes that .*por declares")
+@pytest.mark.filterwarnings("ignore:Shoal reads codes that .*por declares")
 @pytest.mark.parametrize("ending", ["xpt", "por"])
 def test_sas_and_portable_round_trip(ending: str, tmp_path: Path) -> None:
     frame = pl.DataFrame({"AGE": [30.0, None, 50.5], "TOWN": ["A", "", "C"], "D": DATES[1:]})
@@ -202,14 +202,14 @@ def test_sas_column_labels(tmp_path: Path) -> None:
 
 
 def test_sas7bdat_is_not_written(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"sas7bdat files can be read but not written: write a.xpt or a.sav"):
+    with pytest.raises(UsageError, match=r"Shoal can read .sas7bdat files but not write them. Write a.xpt or a.sav"):
         check_target(tmp_path / "a.sas7bdat")
 
 
 def test_from_spss_to_stata_keeps_labels(spss: Path) -> None:
     frame, source = read_file(spss)
     out = spss.with_name("out.dta")
-    with pytest.warns(ShoalWarning, match="only .sav files declare missing codes"):
+    with pytest.warns(ShoalWarning, match="Only .sav files declare missing codes"):
         write_file(frame, out, source)
     back, now = read_file(out)
     assert back["sex"].to_list() == [1, 2, 9, None]
@@ -221,7 +221,7 @@ def test_from_spss_to_stata_keeps_labels(spss: Path) -> None:
 def test_from_stata_to_spss_keeps_labels(stata: Path) -> None:
     frame, source = read_file(stata)
     out = stata.with_name("out.sav")
-    with pytest.warns(ShoalWarning, match=r"with a letter \(.a\) are written as plain missing values in sex, rate"):
+    with pytest.warns(ShoalWarning, match=r"with a letter \(.a\) are written without the letter in sex, rate"):
         write_file(frame, out, source)
     back, now = read_file(out)
     assert back["sex"].to_list() == [1.0, 2.0, None, 1.0]
@@ -229,11 +229,11 @@ def test_from_stata_to_spss_keeps_labels(stata: Path) -> None:
     assert now.labels.values["sex"] == {1.0: "man", 2.0: "woman"}
 
 
-@pytest.mark.filterwarnings("ignore:only .sav files")
+@pytest.mark.filterwarnings("ignore:Only .sav files")
 @pytest.mark.parametrize("ending", ["csv", "parquet", "xpt", "por"])
 def test_lost_labels_are_told(spss: Path, ending: str) -> None:
     frame, source = read_file(spss)
-    with pytest.warns(ShoalWarning, match="keeps? no value labels.* sex, age"):
+    with pytest.warns(ShoalWarning, match="cannot keep value labels.* sex, age"):
         write_file(frame, spss.with_name(f"out.{ending}"), source)
 
 
@@ -257,9 +257,9 @@ def test_any_frame_is_written(ending: str, tmp_path: Path) -> None:
     assert back["f"].to_list() == [1, 2, 3]
     if ending != "xpt":  # SAS transport files have IBM's smaller exponents
         assert back["e"].to_list() == frame["e"].to_list()
-    with pytest.raises(InputError, match="has no place in this format"):
+    with pytest.raises(InputError, match="cannot be written in this format"):
         write_file(pl.DataFrame({"a": [[1]]}), tmp_path / f"b.{ending}")
-    with pytest.raises(InputError, match="cannot be written"):
+    with pytest.raises(InputError, match="Cannot write the table"):
         write_file(pl.DataFrame({"not a name!": [1.0]}), tmp_path / f"b.{ending}")
     assert not (tmp_path / f"b.{ending}").exists()
     assert len(list(tmp_path.iterdir())) == 1
@@ -268,14 +268,14 @@ def test_any_frame_is_written(ending: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", ["sav", "dta", "por", "xpt", "sas7bdat"])
 def test_broken_files_are_told(ending: str, tmp_path: Path) -> None:
     (tmp_path / f"a.{ending}").write_bytes(b"nothing of the kind" * 50)
-    with pytest.raises(InputError, match=f"a.{ending} cannot be read as .{ending}"):
+    with pytest.raises(InputError, match=f"Cannot read .*a.{ending} as .{ending}"):
         read(tmp_path / f"a.{ending}")
 
 
 def test_the_extra_is_named_when_it_is_missing(monkeypatch: pytest.MonkeyPatch, spss: Path) -> None:
     monkeypatch.setitem(sys.modules, "pyreadstat", None)
     for act in (lambda: read(spss), lambda: check_target(spss.with_name("out.dta"))):
-        with pytest.raises(UsageError, match=r"pip install 'shoal\[formats\]'"):
+        with pytest.raises(UsageError, match=r"pip install pyreadstat"):
             act()
 
 
@@ -324,7 +324,7 @@ def test_a_text_that_the_format_would_cut_is_refused_with_its_row(tmp_path: Path
 @pytest.mark.parametrize("ending", ["sav", "zsav", "xpt"])
 def test_blanks_that_the_format_drops_are_told(tmp_path: Path, ending: str) -> None:
     frame = pl.DataFrame({"age": [1.0, 2.0, 3.0], "note": ["a", " b ", "c "], "plain": [" a", None, ""]})
-    with pytest.warns(ShoalWarning, match=r"lost in note \(2, the first in row 2\)$"):
+    with pytest.warns(ShoalWarning, match=r"lost in note \(2, the first in row 2\)\.$"):
         write_file(frame, tmp_path / f"out.{ending}")
     assert read_file(tmp_path / f"out.{ending}")[0]["note"].to_list() == ["a", " b", "c"]
 

@@ -58,7 +58,7 @@ def test_one_file_adds_a_format_everywhere(toy: None, tmp_path: Path) -> None:
     assert table.frame.equals(frame) and table.source is not None and table.source.format == "lines"
     with pytest.raises(UsageError, match=r"'.doc' is not a supported format.*Supported endings: .*\.jsonl"):
         shoal.read(_empty(tmp_path / "data.doc"))
-    with pytest.raises(UsageError, match="delimiter=';' is for text files"):
+    with pytest.raises(UsageError, match="delimiter=';' has no effect: only text files"):
         shoal.read(path, delimiter=";")
     with pytest.raises(InputError, match=r"empty\.jsonl is empty"):
         shoal.read(_empty(tmp_path / "empty.jsonl"))

@@ -30,7 +30,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="Use .csv or .parquet instead"):
         read_file(tmp_path / "a.xlsx")
     (tmp_path / "plain").write_text("x")
-    with pytest.raises(UsageError, match="the name has no ending"):
+    with pytest.raises(UsageError, match="the name does not end in a format"):
         read_file(tmp_path / "plain")
     for ending in ("csv", "parquet", "sav"):
         (tmp_path / f"none.{ending}").touch()
@@ -42,12 +42,12 @@ def test_targets_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     (tmp_path / "folder.csv").mkdir()
     for target, message in [
-        (tmp_path / "none" / "a.csv", "there is no folder .*none; create it first"),
+        (tmp_path / "none" / "a.csv", "the folder .*none does not exist. Create it first"),
         (tmp_path / "file" / "a.csv", "is a file, not a folder"),
-        (tmp_path / "folder.csv", "is a folder: add the name of a file"),
+        (tmp_path / "folder.csv", "is a folder. Add the name of a file"),
         (tmp_path / "a.doc", "is not a supported format"),
-        (Path("/proc/self/a.csv"), "cannot write in the folder /proc/self"),
-        (Path("/dev/null.csv/a.csv"), "there is no folder"),
+        (Path("/proc/self/a.csv"), "Cannot write in the folder /proc/self"),
+        (Path("/dev/null.csv/a.csv"), "does not exist"),
     ]:
         with pytest.raises(UsageError, match=message):
             check_target(target)
@@ -58,7 +58,7 @@ def test_targets_that_cannot_be_written(tmp_path: Path) -> None:
 
 def test_a_device_is_no_target(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
-    with pytest.raises(UsageError, match="no file that may be replaced"):
+    with pytest.raises(UsageError, match="exists and is not a regular file"):
         check_target(tmp_path / "pipe.csv")
 
 
@@ -70,7 +70,7 @@ def test_the_input_is_no_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.chdir(tmp_path)
     around = Path("..") / tmp_path.name / "in.csv"
     for target in (path, tmp_path / "soft.csv", tmp_path / "hard.csv", Path("in.csv"), around):
-        with pytest.raises(UsageError, match=r"is the input .* itself: the original is never overwritten"):
+        with pytest.raises(UsageError, match=r"is the input .*. Shoal never overwrites the original"):
             check_target(target, tmp_path / "other.csv", path)
     assert path.read_text() == "a,b\n1,2\n"
 

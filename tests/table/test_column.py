@@ -138,7 +138,7 @@ def conversions_of(table: Table, names: tuple[str, ...]) -> Counter[str]:
 
 def test_rows_in_messages_are_those_of_the_file_after_rows_were_dropped() -> None:
     frame = pl.DataFrame({"a": [None, 1, 2, 3, 4], "b": ["x", "y", None, "x", "y"], "c": [1.0, 2.0, 3.0, None, 5.0]})
-    with pytest.warns(ShoalWarning, match="1 row of 5 left out for missing values in a"):
+    with pytest.warns(ShoalWarning, match="1 of 5 rows was dropped because of missing values in a"):
         fewer = read(frame, quasi=["a", "b"]).with_missing("drop", ["a"])
     with pytest.raises(InputError, match="'b' has 1 missing value, the first in row 3"):
         shoal.generalize(fewer, 2, missing="error")
@@ -152,7 +152,7 @@ def test_numbers_dates_ranks_and_names_lose_their_missing_values_in_one_go() -> 
     with pytest.warns(ShoalWarning, match=r"n \(1 cell: 2\), d \(1 cell: 2020-01-01\)"):
         filled = table.with_missing("median", ["n", "d"], kinds)
     assert filled.frame["n"].to_list() == [1.0, 2.0, 3.0] and filled["d"].days.tolist() == [18262.0, 18264.0, 18262.0]
-    with pytest.warns(ShoalWarning, match="2 rows of 3 left out for missing values in n, d"):
+    with pytest.warns(ShoalWarning, match="2 of 3 rows were dropped because of missing values in n, d"):
         assert table.with_missing("drop", ["n", "d"], kinds).numbering.tolist() == [1]
     assert table.with_missing("category", ["n"], {"n": "value"}) is table
 

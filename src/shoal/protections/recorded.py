@@ -86,7 +86,9 @@ def input_of(table: Table) -> Input:
     source, roles = table.source, table.roles
     as_read = source is not None and table.frame is source.frame
     file: dict[str, Any] = (
-        {"file": str(absolute(source.path)), "sha256": source.sha256, **source.asked} if source and as_read else {}
+        {"file": str(absolute(source.path)), "sha256": source.sha256, **source.text_options}
+        if source and as_read
+        else {}
     )
     return Input(**file, **roles.as_dict())
 

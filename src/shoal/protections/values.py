@@ -122,8 +122,8 @@ def warn_of_codes(table: Table, names: Sequence[str]) -> None:
     for why, columns in doubtful_codes(table, names).items():
         named = ",".join(columns)
         notice(
-            f"{why} may be codes, and are averaged as numbers here: {', '.join(columns)}. Use --numeric {named} if "
-            f"they are quantities; shoal microaggregate --nominal {named} protects codes"
+            f"{why} may be codes, but Shoal averages them as numbers: {', '.join(columns)}. Use --numeric {named} if "
+            f"they are quantities; shoal microaggregate --nominal {named} protects codes."
         )
 
 

@@ -1,4 +1,4 @@
-"""Figures as a person writes them, the same in the terminal and on the page."""
+"""Numbers as a person writes them, the same in the terminal and in reports."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def figure(value: Any) -> str:
-    """A number as a person writes it: whole numbers whole, others to about five digits."""
+    """A number with thousands separators: whole numbers in full, others with about five digits."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return "–" if value is None else str(value)
     if isinstance(value, int):

@@ -1,4 +1,4 @@
-"""What a release does not guarantee, by the way it was made; docs/explain/guarantees.md has more."""
+"""What a release does not guarantee, depending on its protections; docs/explain/guarantees.md explains more."""
 
 from __future__ import annotations
 
@@ -11,28 +11,31 @@ if TYPE_CHECKING:
 _ALL = [
     (
         "Confidential and as-is columns are released unchanged.",
-        "Whoever knows their values can find records by them; that nobody does is the publisher's statement.",
+        "The publisher declares that no intruder knows them. An intruder who does can find records by them.",
     ),
     (
         "Groups can reveal shared confidential values.",
-        "If all records of a class share a confidential value, it is disclosed without finding anybody.",
+        "If all records of a class have the same confidential value, an intruder learns it without identifying anyone.",
     ),
     (
         "Two releases can be combined.",
-        "Another release of the same people with other groups may disclose more than either of them.",
+        "Another release of the same people with other groups may disclose more than each of the two alone.",
     ),
 ]
-_FILES = ("Measured, not verified.", "This report compares two files; it does not know how the second was made.")
+_FILES = (
+    "Values are measured, not guaranteed.",
+    "This report compares two files. It does not know how the release was made.",
+)
 
 
 def limits(steps: Sequence[Release]) -> list[tuple[str, str]]:
-    """The points for a release with these steps, each once: those that the protections declare, and those of all."""
+    """The limits of a release with these steps, each once: those that the protections declare, and the general ones."""
     protections = [step.protection for step in steps if step.protection is not None]
-    own = [point for protection in protections for point in protection.limits]
+    declared = [point for protection in protections for point in protection.limits]
     hides_records = not protections or any(protection.hides_records for protection in protections)
-    return list(dict.fromkeys([*own, *(_ALL if hides_records else [_ALL[0], _ALL[2]])]))
+    return list(dict.fromkeys([*declared, *(_ALL if hides_records else [_ALL[0], _ALL[2]])]))
 
 
 def limits_of_files() -> list[tuple[str, str]]:
-    """The points for two files."""
+    """The limits of a comparison of two files."""
     return [_FILES, *_ALL]

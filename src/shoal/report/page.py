@@ -1,7 +1,7 @@
-"""A page: sections of text, tables, charts and code, made into one HTML file that works offline and prints.
+"""A page: sections of text, tables, charts and code in one HTML file that works offline and can be printed.
 
-Every page that Shoal writes, of a release or of a study, is such a page: the same template, the same style. The charts
-are drawings inside the file: no page has a script.
+Reports on releases and studies use the same template and style. Charts are drawings inside the file; no page has a
+script.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph; a note is set smaller, a warning stands out."""
+    """A paragraph; a note has a smaller font, a warning has a colour."""
 
     text: str
     note: bool = False
@@ -31,7 +31,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Points:
-    """A list, each point a few words and what they mean."""
+    """A list; each point has a short text and an explanation."""
 
     points: Sequence[tuple[str, str]]
     kind: ClassVar[str] = "points"
@@ -39,7 +39,7 @@ class Points:
 
 @dataclass(frozen=True)
 class Code:
-    """Something to copy."""
+    """A command or program text to copy."""
 
     title: str
     text: str
@@ -47,8 +47,8 @@ class Code:
 
 
 @dataclass(frozen=True)
-class Told:
-    """A cell with a figure's name and, below it, a plain sentence of what it means."""
+class MeasureCell:
+    """A cell with the name of a measure and, below it, a sentence that explains it."""
 
     name: str
     meaning: str
@@ -56,7 +56,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table whose first `text` columns are words and whose others are figures; marked: words in a colour."""
+    """A table whose first `text` columns are words and whose others are numbers; `marked` words have a colour."""
 
     heads: Sequence[str]
     rows: Sequence[Sequence[Any]]
@@ -69,7 +69,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Charts:
-    """Charts by their titles, side by side where there is room; wide: each over the whole width."""
+    """Charts with their titles, side by side if there is space; `wide` charts have the whole width."""
 
     figures: Sequence[tuple[str, Chart]]
     wide: bool = False
@@ -83,7 +83,7 @@ Block = Text | Points | Code | Grid | Charts
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands under it."""
+    """A heading and the blocks below it."""
 
     title: str
     blocks: Sequence[Block]
@@ -91,7 +91,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Card:
-    """A figure that the page opens with; meaning: one sentence below it."""
+    """A value at the beginning of the page; `meaning` is a sentence below it."""
 
     name: str
     value: Any
@@ -100,10 +100,13 @@ class Card:
 
 @dataclass(frozen=True)
 class Page:
-    """A title, a sentence under it, a few figures on cards, and the sections; a section without blocks is left out.
+    """A page with a title, a few values on cards, and sections; a section without blocks is left out.
 
-    verdict: the answer of the release check, with its gravest status; opening: the figures that belong to it.
-    internal: its first line says that it must not be handed out.
+    Attributes:
+        lead: A sentence below the title.
+        verdict: The most severe status of the release check, and its verdict.
+        opening: The cards of the release check.
+        internal: Whether the first line says that the report must not be handed out.
     """
 
     title: str
@@ -115,7 +118,7 @@ class Page:
     internal: bool = False
 
     def write(self, path: Path, *inputs: Path) -> Path:
-        """Write the page, all or nothing, and never over one of the inputs."""
+        """Write the page, all or nothing; an input is never overwritten."""
         check_place(path, *inputs)
         html = self.html()
         with atomically(path) as temporary:
@@ -150,7 +153,7 @@ class Page:
 
 
 def _drawn(block: Block, numbers: Iterator[int]) -> Any:
-    """The block itself; each chart is drawn under a number of its own in the page."""
+    """The block as HTML; each chart gets an identity that is unique in the page."""
     if not isinstance(block, Charts):
         return block
     drawn = [{"title": title, "html": chart.html(f"chart-{next(numbers)}", title)} for title, chart in block.figures]

@@ -1,7 +1,7 @@
-"""What a command prints of a release, as tables and sentences; the terminal's side of it is in the command line.
+"""The tables and sentences that a command prints about a release; `shoal.cli.tables` formats them for the terminal.
 
-The folder of a protection may have a module `command` with a function `show(release)`, which gives these blocks. If
-there is none, the single values of the run and the assessment are printed.
+The folder of a protection may have a module `command` with a function `show(release)` that returns these blocks. By
+default, a command prints the values of the run and the assessment.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from shoal.report.page import Grid, Text
 
 
 def printed(release: Any) -> Sequence[Grid | Text]:
-    """The blocks of a release; of several steps those of each, and what holds for all of them."""
+    """The blocks of a release; for several steps, those of each step and the joint k."""
     if len(release.parts) == 1:
         module = None if release.protection is None else release.protection.module("command")
         blocks: Sequence[Grid | Text] = getattr(module, "show", _usual)(release)
@@ -32,11 +32,11 @@ def _usual(release: Any) -> list[Grid | Text]:
 
 
 def facts_table(title: str, facts: dict[str, Any]) -> Grid:
-    """Values by their names."""
+    """A table of values and their names."""
     return Grid(["", ""], [[name.replace("_", " "), value] for name, value in facts.items()], title=title)
 
 
 def assessment_table(assessment: Assessment) -> Grid:
-    """What was measured of loss and risk."""
+    """The table of the measured loss and risk."""
     rows = [[f.shown, f.meaning, f.value, f.range] for f in assessment.figures]
     return Grid(["measure", "meaning", "value", "range"], rows, text=2, title="Loss and risk")

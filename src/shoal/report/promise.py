@@ -1,4 +1,4 @@
-"""What a release keeps, in a sentence."""
+"""The guarantee of a release, in a sentence."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from shoal.report.by_protection import described
 
 
 def promise(release: Any, external: bool) -> str:
-    """The sentence of a release, in the words of its protection if it has some."""
+    """The guarantee of a release; its protection may define the sentence."""
     if len(release.parts) == 1:
         return str(described(release, "promise", _usual)(release, external))
-    joint = f" Over all protected columns together the joint k is {release.facts['joint_k']:,}."
-    kept = f"{len(release.parts)} steps one after another, each on the table of the one before."
+    joint = f" The joint k over all protected columns is {release.facts['joint_k']:,}."
+    kept = f"{len(release.parts)} steps were applied in sequence, each to the result of the step before."
     return kept if external else kept + joint
 
 
@@ -23,7 +23,7 @@ def _usual(release: Any, external: bool) -> str:
 
 
 def k_promise(release: Any) -> str:
-    """The k of a release over its protected columns."""
+    """The sentence on the k of a release over its protected columns."""
     facts, columns = release.facts, len(release.changed) + len(release.within)
     starred = " that is not suppressed" if facts.get("suppressed") else ""
     what = "protected columns" if columns > 1 else "protected column"

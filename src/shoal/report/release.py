@@ -1,8 +1,8 @@
-"""The page of a release, and of two files after the fact.
+"""Reports on a release, and on an original and a release that exist as two files.
 
-The same order for every kind: what came in, what was asked, what was done, what was lost (also by the labels of other
-columns), what risk is left, what is not promised, how to repeat it. An external page leaves out how it was found,
-measured risk, findings and how to repeat it, and whatever could disclose a record (see `bins`).
+Every report has the same order of sections: input data, settings, result, information loss (also by the labels of other
+columns), remaining disclosure risk, limitations, how to reproduce the release. A public report leaves out the search,
+the measured risk, the findings, how to reproduce the release, and everything that could disclose a record (see `bins`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import InputError, unknown
+from shoal.errors import InputError, counted, unknown
 from shoal.gate.check import check
 from shoal.gate.findings import Findings
 from shoal.gate.promises import KAnonymity
@@ -22,8 +22,8 @@ from shoal.measures.compared import compared_as, numbers_among
 from shoal.report.bins import is_small, threshold
 from shoal.report.by_label import by_label
 from shoal.report.by_protection import described, nothing
-from shoal.report.done import done, settings_section
-from shoal.report.intake import Uses, intake
+from shoal.report.done import result_section, settings_section
+from shoal.report.intake import Uses, input_section
 from shoal.report.intruder import intruder, opening
 from shoal.report.limits import limits, limits_of_files
 from shoal.report.loss import loss
@@ -36,57 +36,57 @@ from shoal.sources.reading import as_table
 from shoal.table.table import Table
 
 UNMEASURED = (
-    "The rows of the release are in an order of their own: people found, interval disclosure, changed cells and the "
-    "detail that categories lost compare rows, and were not measured. With the recipe of the run (--recipe), or the "
-    "seed if one was typed (--seed), they are."
+    "The rows of the release are in another order than the original. Therefore Shoal did not measure people found, "
+    "interval disclosure, changed cells and lost detail, which compare rows. Add --recipe with the recipe of the run, "
+    "or --seed if you set a seed, to measure them."
 )
 
 
 def write_release(release: Any, path: Path, external: bool = False) -> Path:
-    """Write the page of a release, all or nothing."""
+    """Write the report on a release, all or nothing."""
     return write_page(release_page(release, external), release, path)
 
 
 def write_page(page: Page, release: Any, path: Path) -> Path:
-    """Write a page that was made of this release, all or nothing."""
+    """Write a page about this release, all or nothing; its input and output are never overwritten."""
     source, output = release.original.source, None if release.recipe is None else release.recipe.output
-    kept = [*([source.path] if source else []), *([Path(output.file)] if output else [])]  # never written over
+    kept = [*([source.path] if source else []), *([Path(output.file)] if output else [])]
     return page.write(path, *kept)
 
 
 def release_page(release: Any, external: bool = False) -> Page:
-    """The page of a release."""
+    """The report on a release."""
     steps = release.parts
     columns = list(release.guarantees.quasi)
-    least = threshold(max(step.facts.get("k") or 0 for step in steps)) if external else None
+    min_records = threshold(max(step.facts.get("k") or 0 for step in steps)) if external else None
     before, after = release.original, release.protected
     per_column = {name: about for step in steps for name, about in step.facts.get("per_column", {}).items()}
-    lost = loss(before, after, columns, least, per_column=per_column) if columns else []
+    lost = loss(before, after, columns, min_records, per_column=per_column) if columns else []
     for step in steps:
         lost += described(step, "lost", nothing)(step, external)
     sections = [
-        Section("What came in", intake(before, least, _uses(release, columns, external))),
-        Section("What was asked", settings_section(release, external)),
-        Section("What was done", done(release, least)),
+        Section("Input data", input_section(before, min_records, _uses(release, columns, external))),
+        Section("Settings", settings_section(release, external)),
+        Section("Result", result_section(release, min_records)),
     ]
     sections += _outside(steps, lost) if external else _inside(release, columns, lost)
     lead = promise(release, external)
     verdict, figures = (None, []) if external else opening(release.findings)
-    cards = _cards(release, per_column, least)
+    cards = _cards(release, per_column, min_records)
     return Page(release.title, sections, lead, cards, verdict, figures, internal=not external)
 
 
 def _outside(steps: Sequence[Any], lost: list[Block]) -> list[Section]:
-    """What an external page has after what was done: no measured risk, no finding, nothing to repeat the run with."""
+    """The sections of a public report after the result: without measured risk, findings and how to repeat the run."""
     return [
-        Section("What was lost", lost),
-        Section("What is promised", [Text(promise(step, external=True)) for step in steps]),
-        Section("What is not promised", [Points(limits(steps))]),
+        Section("Information loss", lost),
+        Section("Guarantees", [Text(promise(step, external=True)) for step in steps]),
+        Section("Limitations", [Points(limits(steps))]),
     ]
 
 
 def _inside(release: Any, columns: Sequence[str], lost: list[Block]) -> list[Section]:
-    """What an internal page has after what was done."""
+    """The sections of an internal report after the result."""
     before, after = release.original, release.protected
     numeric = numbers_among(before, after, columns)
     warned = _warnings(before, after, numeric, release.facts.get("information_loss"))
@@ -95,21 +95,21 @@ def _inside(release: Any, columns: Sequence[str], lost: list[Block]) -> list[Sec
     for step in release.parts:
         left += described(step, "risk", nothing)(step)
     return [
-        Section("What was lost", [*warned, *measures, *lost]),
-        Section("Protected by other columns", by_label(before, after, numeric)),
-        Section("What risk is left", left),
-        Section("What is not promised", [Points(limits(release.parts))]),
-        Section("How to repeat it", repeat(release)),
+        Section("Information loss", [*warned, *measures, *lost]),
+        Section("Information loss in subgroups", by_label(before, after, numeric)),
+        Section("Remaining disclosure risk", left),
+        Section("Limitations", [Points(limits(release.parts))]),
+        Section("Reproduce this release", repeat(release)),
     ]
 
 
 def _warnings(before: Table, after: Table, numeric: Sequence[str], loss_percent: float | None) -> list[Block]:
-    """What the screen warns of: a large loss, values and totals that are far off."""
+    """The warnings that the command prints: a large loss, and values or totals that changed a lot."""
     return [Text(f"Warning: {text}", warning=True) for text in large_losses(before, after, numeric, loss_percent)]
 
 
 def _uses(release: Any, columns: Sequence[str], external: bool) -> Uses:
-    """What the method did with the columns, for the table of what came in."""
+    """How the method used the columns, for the table of the input data."""
     parts: dict[str, str] = {}
     for step in () if external else release.parts:
         parts |= dict(described(step, "uses", nothing)(step))
@@ -119,7 +119,7 @@ def _uses(release: Any, columns: Sequence[str], external: bool) -> Uses:
 
 
 def _risk_left(release: Any, columns: Sequence[str]) -> list[Block]:
-    """The risk of the columns that hide records; also of the sets of them that were promised apart."""
+    """The risk of the protected columns, and of the column groups that have a guarantee of their own."""
     if not columns:
         return []
     if len(release.parts) > 1:
@@ -141,10 +141,22 @@ def report_files(
     shuffled: bool = False,
     seed: int | str | None = None,
 ) -> Path:
-    """Write the page of two files after the fact, same records in the same order: what came in, loss and risk.
+    """Write an HTML report that compares a release with its original.
 
-    quasi: the columns to measure, where the original does not name them. external: nothing that could tell a record.
-    shuffled: the release's rows are in another order; seed: the one that gave it, so that rows can be compared again.
+    Args:
+        original: The original: a table, a data frame or a file.
+        protected: The release, with the same records: a table, a data frame or a file.
+        path: The HTML file to write.
+        quasi: The columns to measure, if the original has no quasi-identifiers.
+        external: Write a public report, which leaves out everything that could disclose a record.
+        shuffled: Whether the rows of the release are in another order.
+        seed: The seed or secret of the run that shuffled the rows, so that Shoal can compare them.
+
+    Returns:
+        The path of the report.
+
+    Raises:
+        InputError: The files do not have the same number of rows, or the release does not have a column.
     """
     before, after = as_table(original, quasi=quasi), as_table(protected)
     inputs = [table.source.path for table in (before, after) if table.source]
@@ -154,57 +166,60 @@ def report_files(
 def files_page(
     before: Table, after: Table, external: bool = False, *, shuffled: bool = False, seed: int | str | None = None
 ) -> Page:
-    """The page of two tables; of a shuffled one whose order is not known, only what compares no rows."""
+    """The report on two tables; if the row order is not known, without everything that compares rows."""
     if before.rows != after.rows:
         raise InputError(
-            f"the original has {before.rows} rows and the release {after.rows}: they must be the same records, in the "
-            "same order"
+            f"The original has {counted(before.rows, 'row')}, but the release has {after.rows:,}. Both must have the "
+            "same records, in the same order."
         )
     columns = tuple(dict.fromkeys((*before.quasi_columns(), *before.roles.derived)))
     for name in columns:
         if name not in after.columns:
             raise unknown("column", name, after.columns, InputError)
-    found = side_by_side(before, after, columns, shuffled=shuffled, seed=seed)
-    beside, aligned = found is not None, after if found is None else found
-    least = threshold(None) if external else None
-    lost = loss(before, aligned, columns, least, beside=beside)
-    if not beside and before.roles.weight is not None:
-        lost.insert(0, Text("The rows are in an order of their own, so the values are without weights."))
+    restored = side_by_side(before, after, columns, shuffled=shuffled, seed=seed)
+    rows_aligned, aligned = restored is not None, after if restored is None else restored
+    min_records = threshold(None) if external else None
+    lost = loss(before, aligned, columns, min_records, rows_aligned=rows_aligned)
+    if not rows_aligned and before.roles.weight is not None:
+        lost.insert(0, Text("The rows are in another order than the original, so the values are not weighted."))
     uses = Uses(columns, kinds=compared_as(before, aligned, columns))
-    sections = [Section("What came in", intake(before, least, uses)), Section("What was lost", lost)]
+    sections = [Section("Input data", input_section(before, min_records, uses)), Section("Information loss", lost)]
     verdict: tuple[str, str] | None = None
     figures: list[Card] = []
     if not external:
         findings = _checked(before, after, shuffled, seed)
         verdict, figures = opening(findings)
-        left = [*intruder(findings), *risk(before, aligned, columns, beside=beside)]
-        if beside:
+        left = [*intruder(findings), *risk(before, aligned, columns, rows_aligned=rows_aligned)]
+        if rows_aligned:
             numeric = numbers_among(before, aligned, columns)
             lost[:0] = [*_warnings(before, aligned, numeric, None), *measured_loss(before, aligned, columns)]
-            sections.append(Section("Protected by other columns", by_label(before, aligned, numeric)))
-        sections.append(Section("What risk is left", left if beside else [Text(UNMEASURED), *left]))
-    sections.append(Section("What is not promised", [Points(limits_of_files())]))
-    lead = f"A release compared with its original: {before.rows:,} records, the columns {', '.join(columns)}."
+            sections.append(Section("Information loss in subgroups", by_label(before, aligned, numeric)))
+        sections.append(Section("Remaining disclosure risk", left if rows_aligned else [Text(UNMEASURED), *left]))
+    sections.append(Section("Limitations", [Points(limits_of_files())]))
+    lead = (
+        f"This report compares a release with its original: {counted(before.rows, 'record')}, the columns "
+        f"{', '.join(columns)}."
+    )
     return Page("Release and original", sections, lead, (), verdict, figures, internal=not external)
 
 
 def _checked(before: Table, after: Table, shuffled: bool, seed: int | str | None) -> Findings:
-    """The release check of two tables: of the file itself where the release is one, so that its traces are found."""
+    """The release check of two tables; if the release is a file, the check also reads the file itself."""
     source = after.source
     as_read = source is not None and after.frame is source.frame
     release = source.path if source is not None and as_read else after.frame
     return check(before, release, shuffled=shuffled, seed=seed)
 
 
-def _cards(release: Any, per_column: Mapping[str, Any], least: int | None) -> list[Card]:
+def _cards(release: Any, per_column: Mapping[str, Any], min_records: int | None) -> list[Card]:
     facts = release.facts
     cards: list[tuple[str, Any]] = [("records", facts.get("n")), ("k", facts.get("k"))]
     if "information_loss" in facts:
         cards.append(("information loss", f"{facts['information_loss']:.4g} %"))
     if "nwp" in facts:
-        cards.append(("loss (NWP)", facts["nwp"]))
-    cards.append(("label cells changed", _changed_cells(per_column, release.original.rows, least)))
-    if least is None:
+        cards.append(("generalization loss (NWP)", facts["nwp"]))
+    cards.append(("changed cells of labels", _changed_cells(per_column, release.original.rows, min_records)))
+    if min_records is None:
         cards += [(name.replace("_", " "), facts.get(name)) for name in ("joint_k", "effective_k", "swaps")]
         if isinstance(facts.get("groups"), int):
             cards.append(("groups", facts["groups"]))
@@ -213,12 +228,12 @@ def _cards(release: Any, per_column: Mapping[str, Any], least: int | None) -> li
     return [Card(name, value) for name, value in cards if value is not None]
 
 
-def _changed_cells(per_column: Mapping[str, Any], rows: int, least: int | None) -> str | None:
-    """The share of the cells of labels that changed; None without labels, and where few cells would be counted."""
+def _changed_cells(per_column: Mapping[str, Any], rows: int, min_records: int | None) -> str | None:
+    """The share of changed cells in columns of labels; None without labels, or if it would count only a few cells."""
     shares = [about["changed"] for about in per_column.values() if "changed" in about]
     if not shares:
         return None
-    # One column's small number would follow from the total and the others.
-    if least is not None and any(is_small(round(share * rows), rows, least) for share in shares):
+    # The small number of one column would follow from the total and the other columns.
+    if min_records is not None and any(is_small(round(share * rows), rows, min_records) for share in shares):
         return None
     return f"{100 * sum(shares) / len(shares):.2g} %"

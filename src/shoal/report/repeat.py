@@ -1,8 +1,8 @@
-"""How to repeat a release: the command line and the Python of its recipe, and the recipe itself.
+"""How to repeat a release: the command line, the Python code and the recipe.
 
-All three are made from the recipe, and belong in the folder of its input. What a command line cannot hold (a taxonomy,
-a mapping, column groups, reasons, a name with a sign that separates names, several steps) is repeated by `shoal run`,
-and so is what was drawn from the run's secret, which stands in the recipe alone.
+All three are made from the recipe and run in the folder of its input. `shoal run` repeats what a command line cannot
+express: a taxonomy, a mapping, column groups, reasons, a column name with a comma, or several steps. It also repeats
+random choices that depend on the secret of the run, which only the recipe holds.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from shoal.spelling import ByColumn, Names, Spelling, Word
 if TYPE_CHECKING:
     from shoal.protections.protection import Protection
 
-NOT_TYPED = ("reasons",)  # a role that no option holds: reasons stand in a roles file
-PER_PROTECTION = ("quasi", "weight", "order")  # roles that only some commands take
+NOT_TYPED = ("reasons",)  # no option can express reasons; they are in a roles file
+PER_PROTECTION = ("quasi", "weight", "order")  # roles that only some commands have
 RECIPE, RELEASE = "recipe.toml", "release.csv"
 
 
 def repeat(release: Any) -> list[Block]:
-    """What to type, and what the answer depends on."""
+    """What to type to repeat the run, and what the result depends on."""
     recipe = release.recipe
     if recipe is None:
-        return [Text("This run has no recipe: its arguments cannot be written down as text.")]
+        return [Text("This run has no recipe, because its arguments cannot be written as text.")]
     if recipe.input.file:
         recipe = recipe.in_folder(Path(recipe.input.file).parent)
     blocks: list[Block] = [
@@ -38,14 +38,16 @@ def repeat(release: Any) -> list[Block]:
     blocked = release.findings.blocking
     if blocked and recipe.output is None:
         names = ", ".join(finding.check for finding in blocked)
-        blocks.insert(0, Text(f"The release check blocks this release ({names}): as it is, these lines write no file."))
+        blocks.insert(
+            0, Text(f"The release check blocks this release ({names}), so these commands do not write a file.")
+        )
     rows = [["checksum of the input (SHA-256)", release.checksum]]
     rows += [[f"version of {name}", version] for name, version in release.versions.items()]
     return [*blocks, Grid(["", ""], [row for row in rows if row[1] is not None], text=2)]
 
 
 def command(recipe: Any, protection: Protection | None) -> str:
-    """The command line: of a single step that of its protection, else that of the recipe, which names the output."""
+    """The command line: that of the protection for a single step, otherwise `shoal run`."""
     target, saving = _saved(recipe)
     words = None if protection is None or _needs_recipe(recipe, protection) else _words(recipe, protection, saving)
     if words is None:
@@ -54,7 +56,7 @@ def command(recipe: Any, protection: Protection | None) -> str:
 
 
 def _words(recipe: Any, protection: Protection, saving: Mapping[str, Any]) -> list[str] | None:
-    """The options of a recipe of one step; None if they cannot hold all of it."""
+    """The options of a recipe of one step; None if options cannot express all of it."""
     roles = _read(recipe)
     arguments = protection.current_names(recipe.steps[0].arguments)
     refused = [role for role in PER_PROTECTION if role not in protection.roles]
@@ -74,12 +76,12 @@ def _words(recipe: Any, protection: Protection, saving: Mapping[str, Any]) -> li
 
 
 def _spelling(value: Any) -> Spelling:
-    """How the options of roles and of the output write their values."""
+    """How the options for roles and output express their values."""
     return ByColumn(Names()) if isinstance(value, Mapping) else Names() if isinstance(value, list) else Word()
 
 
 def option_words(flag: str, value: Any, spelling: Spelling | None) -> list[str] | None:
-    """An option and its value as words; None if no text holds the value."""
+    """An option and its value as command-line words; None if text cannot express the value."""
     if isinstance(value, bool):  # False: --no-unit, --no-split
         return [flag if value else f"--no-{flag.removeprefix('--')}"]
     if value in (None, "", [], {}):
@@ -89,7 +91,7 @@ def option_words(flag: str, value: Any, spelling: Spelling | None) -> list[str] 
 
 
 def python(recipe: Any, protection: Protection | None) -> str:
-    """The same by the library."""
+    """The Python code that repeats the run."""
     step = recipe.steps[0]
     target, saving = _saved(recipe)
     lines = ["import shoal"]
@@ -106,31 +108,31 @@ def python(recipe: Any, protection: Protection | None) -> str:
 
 
 def _needs_recipe(recipe: Any, protection: Protection) -> bool:
-    """Several steps, or a release that depends on the secret: its row order if shuffled, the swaps of a mask."""
+    """Whether only `shoal run` can repeat the release: it has several steps, or depends on the secret of the run."""
     hidden = (recipe.output is not None and recipe.output.shuffle) or protection.draws_from_secret
     return len(recipe.steps) > 1 or (recipe.secret is not None and hidden)
 
 
 def _seed(recipe: Any) -> dict[str, Any]:
-    """The seed if it was typed: with a secret, the search has its default."""
+    """The seed, if the user set it; with a secret, the search has the default seed."""
     return {"seed": recipe.seed} if recipe.secret is None else {}
 
 
 def _read(recipe: Any) -> dict[str, Any]:
-    """How the input is read, and its columns' roles, without what is so by default."""
+    """The arguments of `shoal.read` for the input and its roles, without defaults."""
     given: dict[str, Any] = recipe.input.stated("file", "sha256")
     return {name: _listed(value) for name, value in given.items()}
 
 
 def _listed(value: Any) -> Any:
-    """Lists for tuples, also inside tables."""
+    """Replace tuples by lists, also inside tables."""
     if isinstance(value, Mapping):
         return {name: _listed(part) for name, part in value.items()}
     return list(value) if isinstance(value, tuple) else value
 
 
 def _saved(recipe: Any) -> tuple[str, dict[str, Any]]:
-    """Where the table goes, and how it is saved."""
+    """The output file, and the options of saving."""
     return (RELEASE, {}) if recipe.output is None else (recipe.output.file, recipe.output.saving)
 
 

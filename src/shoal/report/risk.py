@@ -1,7 +1,7 @@
-"""What risk is left in the protected columns, before and after: the measures of risk, k of column groups, l.
+"""The section on the remaining disclosure risk: measures of risk before and after, k of column groups, l-diversity.
 
-Each value comes with a plain sentence. Only the internal report has it; people found are in `intruder`, as the release
-check found them.
+Each value has a sentence that explains it. Only the internal report has this section. `intruder` shows the results of
+the release check.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from shoal.measures.diversity import distinct_l
 from shoal.measures.evidence import Evidence, evidence_of_tables
 from shoal.report import charts
 from shoal.report.measured import left_out, measure_rows
-from shoal.report.page import Block, Charts, Grid, Told
+from shoal.report.page import Block, Charts, Grid, MeasureCell
 from shoal.table.table import Table
 
 
@@ -28,18 +28,24 @@ def risk(
     groups: Sequence[Sequence[str]] = (),
     within: Sequence[str] = (),
     draw_classes: bool = True,
-    beside: bool = True,
+    rows_aligned: bool = True,
 ) -> list[Block]:
-    """The risk of the protected columns before and after; k also within each of the `groups` of columns.
+    """The risk of the protected columns before and after.
 
-    within: columns that stayed as they are and tell classes apart. beside: whether the rows are in the same order, so
-    that values and units can be compared row by row.
+    Args:
+        before: The original table.
+        after: The protected table.
+        columns: The protected columns.
+        groups: Column groups, each of which gets its k.
+        within: Unchanged columns that the equivalence classes also use.
+        draw_classes: Whether to draw the sizes of the equivalence classes.
+        rows_aligned: Whether both tables have the same row order, so that rows can be compared.
     """
     confidential = [name for name in before.roles.confidential if name in after.columns]
     evidence = evidence_of_tables(
-        before, after, columns, within=within, confidential=confidential, aligned=beside, threads=cores()
+        before, after, columns, within=within, confidential=confidential, aligned=rows_aligned, threads=cores()
     )
-    units = units_of(before) if beside else None
+    units = units_of(before) if rows_aligned else None
     known = [*columns, *(name for name in within if name not in columns)]
     original = Evidence(before.rows, classes=equivalence_classes(before, known, units=units))
     rows = measure_rows(evidence, ("risk", "balance"), original)
@@ -47,7 +53,7 @@ def risk(
     for group in groups:
         rows.append(_group_row(group, equivalence_classes(after, group, new.kept, units).smallest))
     rows += [_diversity(after, name, new) for name in confidential]
-    counts_units = "k and unique records count persons or households." if units is not None else ""
+    counts_units = "k and the unique records count persons or households." if units is not None else ""
     note = " ".join(text for text in (counts_units, left_out(evidence)) if text)
     blocks: list[Block] = [Grid(["", "before", "after"], rows, title="Protected columns before and after", note=note)]
     size, count = np.unique(new.records, return_counts=True)
@@ -62,17 +68,17 @@ def risk(
 def _group_row(group: Sequence[str], smallest: int) -> list[Any]:
     listed = ", ".join(group) if len(group) <= 4 else f"{', '.join(group[:3])} and {len(group) - 3} more"
     meaning = f"Within {listed}, every record shares its values with at least {smallest - 1} others."
-    return [Told(f"k of a column group ({len(group)})", meaning), None, smallest]
+    return [MeasureCell(f"k of a column group ({len(group)})", meaning), None, smallest]
 
 
 def _diversity(table: Table, name: str, classes: EquivalenceClasses) -> list[Any]:
-    """The fewest distinct values of a confidential column in a class."""
+    """The row on the smallest number of distinct values of a confidential column in a class."""
     if not classes.label.size:
-        return [Told(f"l of {name}", "Every record is suppressed."), None, None]
+        return [MeasureCell(f"l of {name}", "Every record is suppressed."), None, None]
     fewest = distinct_l(classes.label, table[name].codes.codes[classes.kept])
     meaning = (
         f"Every class has at least {fewest} different values of {name}."
         if fewest > 1
-        else f"In at least one class all records have the same {name}: it is disclosed of everybody in that class."
+        else f"In at least one class all records have the same {name}, which is disclosed for everybody in that class."
     )
-    return [Told(f"l of {name}", meaning), None, fewest]
+    return [MeasureCell(f"l of {name}", meaning), None, fewest]

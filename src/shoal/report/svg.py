@@ -1,9 +1,9 @@
-"""SVG written as text: elements, numbers and escaped words.
+"""SVG as text: elements, numbers and escaped words.
 
-The charts of the pages are drawn by hand, without a charting library, for three reasons. Weight: such a library has
-tens of megabytes, and its code in every page makes each page several megabytes. Offline: the drawing is in the file
-and needs no script, so it prints, and a screen reader finds it. Safety: names and values of the data stand in the
-charts and cannot be trusted; every one passes `words`, and nothing but ready markup becomes part of an element.
+Shoal draws charts without a charting library, for three reasons. Such a library has tens of megabytes, and its code
+makes each page several megabytes larger. A drawing inside the file does not need a script, so it can be printed, and a
+screen reader can read it. Names and values of the data cannot be trusted; here, `words` escapes each of them, and only
+finished markup becomes part of an element.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from html import escape
 
 from markupsafe import Markup
 
-# What XML does not allow, and what would turn the direction of the text around it.
+# Characters that XML does not allow, and characters that reverse the direction of the text around them.
 _NOT_TEXT = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
 
 
 def words(text: object) -> Markup:
-    """A text that is safe in an element or attribute, whatever it holds.
+    """Escape a text, so that it is safe in an element or attribute.
 
     >>> print(words("<b> & \\x00"))
     &lt;b&gt; &amp; �
@@ -30,7 +30,7 @@ def words(text: object) -> Markup:
 
 
 def number(value: float) -> str:
-    """A coordinate: two decimals at most.
+    """A coordinate with at most two decimals.
 
     >>> number(12.5), number(-0.001), number(33.333)
     ('12.5', '0', '33.33')
@@ -40,12 +40,12 @@ def number(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as a coordinate in per cent of the drawing, which fits every width of the page."""
+    """A share as a coordinate in percent of the drawing, which suits every width of the page."""
     return f"{number(100.0 * share)}%"
 
 
 def tag(name: str, *children: Markup, **attributes: str | float) -> Markup:
-    """An element; a trailing underscore of an attribute is dropped, others become hyphens.
+    """An element; a trailing underscore of an attribute name is dropped, other underscores become hyphens.
 
     >>> print(tag("text", words("a < b"), class_="k", text_anchor="end", x=2.50))
     <text class="k" text-anchor="end" x="2.5">a &lt; b</text>
@@ -59,5 +59,5 @@ def tag(name: str, *children: Markup, **attributes: str | float) -> Markup:
 
 
 def joined(parts: Iterable[Markup]) -> Markup:
-    """Elements one after another."""
+    """Elements in sequence."""
     return Markup("".join(parts))

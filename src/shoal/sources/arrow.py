@@ -1,4 +1,4 @@
-"""Arrow files, in both of Arrow's layouts."""
+"""Arrow files, in both layouts of Arrow."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from shoal.table.source import FileSource
 
 
 def read(path: Path, options: TextOptions) -> FileSource:
-    """The columns of a file."""
+    """Read the columns of a file."""
     return read_columns(path, "arrow", _of_either_layout)
 
 
 def write(frame: pl.DataFrame, path: Path, target: Path, source: FileSource | None, protected: Collection[str]) -> None:
-    """Write the columns; categories that no record has are left out."""
+    """Write the columns, without categories that no record has."""
     with_used_categories(frame).write_ipc(path, compression="uncompressed")
 
 
@@ -28,7 +28,7 @@ def _of_either_layout(file: IO[bytes]) -> pl.DataFrame:
         return pl.read_ipc(file)
     except pl.exceptions.ComputeError:
         file.seek(0)
-        return pl.read_ipc_stream(file)  # the same ending is used for both of Arrow's layouts
+        return pl.read_ipc_stream(file)  # files of both layouts have the same ending
 
 
 FORMAT = Format(

@@ -1,4 +1,4 @@
-"""Files of typed columns (Parquet, Arrow): what their reading and writing share."""
+"""Reading and writing that Parquet and Arrow files, which have typed columns, have in common."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from shoal.table.source import FileSource
 
 
 def read_columns(path: Path, name: str, read: Callable[[IO[bytes]], pl.DataFrame]) -> FileSource:
-    """A file of a columnar format, without an index that pandas stored as a column."""
+    """Read a columnar file, without an index that pandas stored as a column."""
     try:
-        with open(path, "rb") as file:  # not by its name, which polars would take for a pattern or an address
+        with open(path, "rb") as file:  # polars may interpret a file name as a pattern or an address
             frame = read(file)
     except (pl.exceptions.PolarsError, OSError) as error:
         first = str(error).strip().splitlines()[0]
-        raise InputError(f"the file {path} cannot be read as {name}: {first}") from error
+        raise InputError(f"Cannot read {path} as {name}: {first}.") from error
     check_names(frame.columns)
     return FileSource(path, name, _without_index(frame, path))
 
 
 def with_used_categories(table: pl.DataFrame) -> pl.DataFrame:
-    """The table with the categories that records have: a file would list the others too, original values among them."""
+    """The table without unused categories: a file would list them, and they may be original values."""
     types = {column.name: _used_type(column) for column in table.get_columns()}
     return pl.DataFrame([c if c.dtype == types[c.name] else _cast(c, types[c.name]) for c in table.get_columns()])
 
@@ -36,12 +36,12 @@ def with_used_categories(table: pl.DataFrame) -> pl.DataFrame:
 def _cast(column: pl.Series, dtype: pl.DataType) -> pl.Series:
     try:
         return column.cast(dtype)
-    except pl.exceptions.InvalidOperationError:  # polars casts no Enum inside an Array
+    except pl.exceptions.InvalidOperationError:  # polars cannot cast an Enum inside an Array
         return pl.Series(column.name, column.to_list(), dtype=dtype)
 
 
 def _used_type(column: pl.Series) -> pl.DataType:
-    """The type of a column, its Enums without the categories that no record has."""
+    """The type of a column, with Enums that have only the used categories."""
     dtype = column.dtype
     if isinstance(dtype, pl.Enum):
         return pl.Enum(column.unique().sort().drop_nulls().to_list())
@@ -55,8 +55,8 @@ def _used_type(column: pl.Series) -> pl.DataType:
 
 
 def _without_index(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
-    """The frame without an index that pandas stored as a column: row numbers are no data to protect or release."""
+    """The frame without an index that pandas stored as a column, because row numbers must not be released."""
     index = [name for name in frame.columns if re.fullmatch(r"__index_level_\d+__", name)]
     if index:
-        notice(f"the index that pandas stored in {path.name} is left out")
+        notice(f"Shoal does not use the index that pandas stored in {path.name}.")
     return frame.drop(index)

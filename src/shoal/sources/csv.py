@@ -1,8 +1,8 @@
-"""Delimited text: the delimiter, encoding and decimal sign are found, and what is not protected goes back as it was.
+"""Delimited text files: detects delimiter, encoding and decimal separator, and writes unchanged cells as they were.
 
-Every cell is read as text. A column becomes numbers only if all its cells are numbers, apart from
-empty ones and the usual marks for missing; columns with leading zeros are codes and stay text.
-The text of numbers is kept, so that an untouched '1.50' is written as '1.50'.
+Every cell is read as text. A column holds numbers only if all its cells are numbers, except for empty cells and the
+usual markers for missing values. A column with leading zeros holds codes and stays text. Shoal keeps the text of
+numbers, so that an unchanged '1.50' is written as '1.50'.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shoal.errors import InputError, UsageError
+from shoal.errors import InputError, UsageError, counted
 from shoal.notices import notice
 from shoal.sources.format import Format, TextOptions
 from shoal.table.cells import MARKERS, NUMBERS
@@ -36,7 +36,7 @@ _CHUNK = 1 << 24
 
 
 def read(path: Path, options: TextOptions) -> FileSource:
-    """A text file as a typed frame, with the text that the types cannot tell."""
+    """Read a text file into a typed data frame, and keep the text that the types lose."""
     delimiter, decimal = options.delimiter, options.decimal
     raw, encoding = _decoded(_bytes(path), options.encoding, path)
     raw, newline = _lines(raw, path)
@@ -44,9 +44,9 @@ def read(path: Path, options: TextOptions) -> FileSource:
         raise InputError(f"The file {path} is empty. It needs a header line and at least one record.")
     delimiter = _delimiter(raw, path) if delimiter is None else _named(delimiter)
     if decimal not in (None, ".", ","):
-        raise UsageError(f"decimal must be '.' or ',', not {decimal!r}")
+        raise UsageError(f"decimal must be '.' or ',', not {decimal!r}.")
     header = _header(raw, delimiter, path)
-    if len(header) > 1:  # with one column an empty line is a record with a missing value
+    if len(header) > 1:  # in a file of one column, an empty line is a missing value
         raw = raw.rstrip(b"\r\n")
     records = _check_shape(raw, delimiter, len(header), path)
     _check_quotes(raw, delimiter, path)
@@ -66,7 +66,10 @@ def read(path: Path, options: TextOptions) -> FileSource:
 def write(
     frame: pl.DataFrame, path: Path, target: Path, source: FileSource | None, protected: Collection[str] = ()
 ) -> None:
-    """Write a frame as text, in the way of the file it came from if that was text too; protected columns anew."""
+    """Write a data frame as text, in the format of the input if that was a text file too.
+
+    Unchanged columns keep their text. The `protected` columns get the canonical text of their values.
+    """
     dialect = _dialect(target.name.lower(), source)
     columns = []
     for column in frame.get_columns():
@@ -75,7 +78,9 @@ def write(
         elif column.dtype.is_float() and dialect.decimal == ",":
             column = column.cast(pl.String).str.replace(".", ",", literal=True)
         elif column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
-            raise InputError(f"the column {column.name!r} ({column.dtype}) cannot be written as text: use .parquet")
+            raise InputError(
+                f"The column {column.name!r} ({column.dtype}) cannot be written as text. Write a .parquet file."
+            )
         check_no_zeros(column, "text")
         columns.append(column)
     if len(columns) == 1:
@@ -94,13 +99,14 @@ def write(
 
 
 def _lines_of_one(column: pl.Series, dialect: Dialect, is_protected: bool) -> bytes:
-    """A file of one column, with quotes around a cell that would be a blank line: many programs skip such a record.
+    """The lines of a file of one column, with quotes around a cell that would be a blank line.
 
-    A missing value is a blank line where the column is unchanged, and an empty text in quotes where it is protected.
+    Many programs skip a blank line. A missing value is a blank line in an unchanged column, and an empty text in quotes
+    in a protected column.
     """
     if column.dtype in (pl.Categorical, pl.Enum):
         column = column.cast(pl.String)
-    elif column.dtype != pl.String:  # as polars writes them, which needs no quotes but for an odd delimiter
+    elif column.dtype != pl.String:  # as polars writes them; only an unusual delimiter needs quotes
         texts = column.to_frame().write_csv(include_header=False, quote_style="never").split("\n")[:-1]
         column = pl.Series(column.name, texts).set(column.is_null(), None)
     cells = pl.concat([pl.Series([column.name]), column.alias("")])
@@ -111,13 +117,13 @@ def _lines_of_one(column: pl.Series, dialect: Dialect, is_protected: bool) -> by
 
 
 def check_no_zeros(column: pl.Series, form: str) -> None:
-    """An error that names the row if a text has a zero byte, where files of this form cannot hold one."""
+    """Raise an error that names the row if a text has a zero byte, which files of this format cannot hold."""
     if column.dtype != pl.String:
         return
-    found = column.str.contains("\0", literal=True).fill_null(False)
-    if found.any():
+    has_zero = column.str.contains("\0", literal=True).fill_null(False)
+    if has_zero.any():
         raise InputError(
-            f"The column {column.name!r} has a zero byte in row {int(found.arg_max() or 0) + 1}, which {form} files "
+            f"The column {column.name!r} has a zero byte in row {int(has_zero.arg_max() or 0) + 1}, which {form} files "
             "cannot hold. Remove it, or write a .parquet file."
         )
 
@@ -132,19 +138,19 @@ def _bytes(path: Path) -> bytes:
     try:
         return gzip.decompress(raw)
     except (OSError, EOFError) as error:
-        raise InputError(f"the file {path} cannot be unpacked: {error}") from error
+        raise InputError(f"Cannot unpack the file {path}: {error}.") from error
 
 
 def _decoded(raw: bytes, encoding: str | None, path: Path) -> tuple[bytes, str]:
-    """The file in UTF-8, and the encoding that it had."""
+    """The file in UTF-8, and its original encoding."""
     if encoding is not None:
         name = _encoding_named(encoding)
         try:
             text = raw.decode(name).lstrip("\ufeff").encode()
         except UnicodeDecodeError as error:
             line = _line(raw, error.start)
-            raise InputError(f"line {line} of {path} is not in the encoding {encoding}: {error.reason}") from error
-        except UnicodeError as error:  # such as a lone half of a character, or the codec 'undefined'
+            raise InputError(f"Line {line} of {path} is not in the encoding {encoding}: {error.reason}.") from error
+        except UnicodeError as error:  # such as half of a surrogate pair, or the codec 'undefined'
             raise InputError(f"The file {path} is not in the encoding {encoding}: {error}.") from error
         _check_zeros(text, path)
         return text, name
@@ -157,7 +163,9 @@ def _decoded(raw: bytes, encoding: str | None, path: Path) -> tuple[bytes, str]:
             return _decoded(raw, name, path)[0], name
     for known, what in ((b"PK\x03\x04", "a ZIP archive or Excel workbook"), (b"PAR1", "a Parquet file")):
         if raw.startswith(known):
-            raise InputError(f"the file {path} is {what}, whatever its name says")
+            raise InputError(
+                f"The file {path} is {what}, although its name ends in {path.suffix!r}. Rename it or save it as CSV."
+            )
     wide = _wide(raw[:4096])
     if wide:
         return _decoded(raw, wide, path)[0], wide
@@ -172,15 +180,15 @@ def _decoded(raw: bytes, encoding: str | None, path: Path) -> tuple[bytes, str]:
         return raw, name
     strange = sum(c < " " and c not in "\t\r\n\f" for c in decoded[:65536])
     if strange:
-        raise InputError(f"the file {path} is not text: it has control characters ({strange} at its beginning)")
+        raise InputError(f"The file {path} is not text: it begins with {counted(strange, 'control character')}.")
     return decoded.encode(), name
 
 
 def _check_zeros(raw: bytes, path: Path) -> None:
-    """An error that names the line if there is a zero byte, which ends a text for some programs and not for others."""
+    """Raise an error that names the line of a zero byte, because some programs end a text there."""
     if b"\0" in raw:
         line = _line(raw, raw.index(0))
-        raise InputError(f"the file {path} is not text: it has zero bytes, the first in line {line}")
+        raise InputError(f"The file {path} is not text: it has zero bytes, the first in line {line}.")
 
 
 NOT_FOR_FILES = {
@@ -207,7 +215,7 @@ def _encoding_named(encoding: str) -> str:
 
 
 def _wide(start: bytes) -> str | None:
-    """UTF-16 without a mark: every other byte of plain letters and digits is zero."""
+    """The kind of UTF-16 without a byte order mark, in which every second byte of plain letters and digits is zero."""
     half = len(start) // 2
     first, second = start[::2].count(0), start[1::2].count(0)
     if half and second > 0.7 * half and first < 0.1 * half:
@@ -218,15 +226,15 @@ def _wide(start: bytes) -> str | None:
 
 
 def _lines(raw: bytes, path: Path) -> tuple[bytes, str]:
-    """Lines without empty ones before them and without the last end; and how they ended."""
+    """The lines without leading empty lines and without the last line end, and the line end of the file."""
     raw, newline = _line_ends(raw, path) if b"\r" in raw else (raw, "\n")
     return raw.lstrip(b"\r\n").removesuffix(b"\n").removesuffix(b"\r"), newline
 
 
 def _line_ends(raw: bytes, path: Path) -> tuple[bytes, str]:
-    """The lines and how all of them end; an error that names the line if a carriage return may be part of a cell.
+    """The lines and their common line end; an error that names the line if a carriage return may be part of a cell.
 
-    Within quotes it is. Outside, programs differ: some drop it, some take it for the end of a line.
+    Within quotes, it is part of the cell. Outside of quotes, some programs drop it and some end the line there.
     """
     data = np.frombuffer(raw, dtype=np.uint8)
     quotes = np.flatnonzero(data == ord('"'))
@@ -255,7 +263,7 @@ def _line_ends(raw: bytes, path: Path) -> tuple[bytes, str]:
 
 
 def _outside(places: NDArray[np.int64], quotes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The places before which every quoted cell is closed."""
+    """The positions that are not inside quotes."""
     return places[np.searchsorted(quotes, places) % 2 == 0] if quotes.size else places
 
 
@@ -266,23 +274,23 @@ def _line(raw: bytes, place: int) -> int:
 def _named(delimiter: str) -> str:
     delimiter = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}.get(delimiter, delimiter)
     if len(delimiter.encode()) != 1 or delimiter in '"\r\n':
-        raise UsageError(f"the delimiter must be one character such as , ; | or tab, not {delimiter!r}")
+        raise UsageError(f"The delimiter must be one character such as , ; | or tab, not {delimiter!r}.")
     return delimiter
 
 
 def _delimiter(raw: bytes, path: Path) -> str:
-    """The sign that splits the first lines into the same number of cells, more than one."""
+    """The character that splits the first lines into the same number of cells, more than one."""
     start = raw[: 1 << 18].decode("utf-8", errors="ignore")
-    # A file of one column is split by a sign that it does not have: its numbers may have a decimal comma.
+    # The delimiter of a file of one column must not occur in it: its numbers may have a decimal comma.
     best, score = next((sign for sign in DELIMITERS if sign not in start), ","), (False, 0)
     tabs = path.name.lower().removesuffix(".gz").endswith(".tsv")
     for sign in ("\t", *DELIMITERS) if tabs else DELIMITERS:
         rows = _first_rows(start, sign, 200)
         rows = rows[:-1] if len(start) < len(raw) and len(rows) > 1 else rows
         width = len(rows[0])
-        found = (width > 1 and all(len(row) == width for row in rows), width)
-        if found > score and width > 1:
-            best, score = sign, found
+        sign_score = (width > 1 and all(len(row) == width for row in rows), width)
+        if sign_score > score and width > 1:
+            best, score = sign, sign_score
     return "\t" if tabs and not score[0] else best
 
 
@@ -300,7 +308,7 @@ def _first_rows(text: str, delimiter: str, most: int) -> list[list[str]]:
     try:
         with cells_of_any_length():
             return list(itertools.islice(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), most))
-    except csv.Error:  # a cell without end: the check of all lines says which
+    except csv.Error:  # a cell without an end: the check of all lines names it
         return [text.split("\n", 1)[0].split(delimiter)]
 
 
@@ -313,20 +321,20 @@ def _header(raw: bytes, delimiter: str, path: Path) -> list[str]:
             1: "write the file without row names (R: row.names = FALSE, pandas: index=False)",
         }
         hint = f", or {ways[place]}" if place in ways else ""
-        raise InputError(f"column {place} of {path} has no name in the first line: give it one{hint}")
+        raise InputError(f"Column {place} of {path} has no name in the first line. Give it one{hint}.")
     check_names(names)
     if all(name.replace(".", "", 1).replace("-", "", 1).isdigit() for name in names):
         notice(
-            f"the first line of {path} has only numbers, and it is taken for the columns' names: "
-            "if it is data, add a line of names above it"
+            f"The first line of {path} has only numbers, but Shoal reads it as the names of the columns. "
+            "If it is a record, add a line of names above it."
         )
     return names
 
 
 def _check_shape(raw: bytes, delimiter: str, width: int, path: Path) -> int:
-    """The number of records after the first line; an error that names the line if one has other cells than the first.
+    """The number of records; an error that names the line if one does not have as many cells as the first line.
 
-    A quote opens or closes a quoted cell; delimiters and line ends between two quotes are content.
+    A quote opens or closes a quoted cell. Delimiters and line ends between two quotes are part of the cell.
     """
     data = np.frombuffer(raw, dtype=np.uint8)
     open_quote, carried, records = 0, 0, 0
@@ -349,17 +357,17 @@ def _check_shape(raw: bytes, delimiter: str, width: int, path: Path) -> int:
         carried = int(split.sum()) - (int(before[-1]) if places.size else -carried)
     if open_quote:
         line = raw[: raw.rfind(b'"')].count(b"\n") + 1
-        raise InputError(f'a quote (") is opened and never closed in {path}; the last stands in line {line}')
+        raise InputError(f'The last quote (") of {path}, in line {line}, is opened but never closed.')
     if carried != width - 1:
         _ragged(raw, len(raw), carried + 1, width, path)
     return records
 
 
 def _check_quotes(raw: bytes, delimiter: str, path: Path) -> None:
-    """An error that names the line if a quote stands where programs differ in what it means.
+    """Raise an error that names the line if programs differ in how they interpret a quote.
 
-    A cell that begins with a quote is quoted as a whole, and quotes within it are doubled. A cell that begins
-    otherwise may hold pairs of quotes, which are text.
+    A cell that begins with a quote is quoted as a whole, and quotes within it are doubled. Another cell may contain
+    pairs of quotes, which are text.
     """
     data = np.frombuffer(raw, dtype=np.uint8)
     quotes = np.flatnonzero(data == ord('"'))
@@ -386,13 +394,13 @@ def _check_quotes(raw: bytes, delimiter: str, path: Path) -> None:
         )
 
 
-def _ragged(raw: bytes, end: int, found: int, width: int, path: Path) -> None:
+def _ragged(raw: bytes, end: int, cell_count: int, width: int, path: Path) -> None:
     start = raw.rfind(b"\n", 0, end) + 1
     line = raw[:start].count(b"\n") + 1
-    what = "is empty" if not raw[start:end].strip() else f"has {found} cell{'' if found == 1 else 's'}"
+    what = "is empty" if not raw[start:end].strip() else f"has {counted(cell_count, 'cell')}"
     raise InputError(
-        f"line {line} of {path} {what}, and the first line has {width}: a delimiter or a quote is missing or too many "
-        "there, or the delimiter is another (give it as delimiter)"
+        f"Line {line} of {path} {what}, but the first line has {width}. Correct a missing or extra delimiter or quote "
+        "in this line, or set another delimiter (--delimiter)."
     )
 
 
@@ -403,9 +411,11 @@ def _cells(raw: bytes, delimiter: str, header: list[str], records: int, path: Pa
         ended = raw if len(header) > 1 else raw + b"\n"
         text = pl.read_csv(ended, separator=delimiter, infer_schema=False, new_columns=header, quote_char='"')
     except pl.exceptions.PolarsError as error:
-        raise InputError(f"the file {path} cannot be read as text cells: {str(error).splitlines()[0]}") from error
+        raise InputError(f"Cannot read the cells of {path}: {str(error).splitlines()[0]}.") from error
     if text.height != records or text.width != len(header):
-        raise InputError(f"the quotes in {path} are not balanced cell by cell: {records} records, {text.height} read")
+        raise InputError(
+            f"The quotes in {path} are not balanced in each cell: {records} records, but {text.height} were read."
+        )
     return text
 
 
@@ -414,12 +424,12 @@ def _cells(raw: bytes, delimiter: str, header: list[str], records: int, path: Pa
 
 class _Typed(NamedTuple):
     values: pl.Series
-    keep: bool = False  # the text tells more than the values
+    keep: bool = False  # the text contains more than the values
     markers: tuple[str, ...] = ()
 
 
 def _typed(text: pl.DataFrame, decimal: str | None, delimiter: str) -> tuple[str, list[_Typed]]:
-    """The columns with their types, and the decimal sign: a comma if more columns need it than need the point."""
+    """The typed columns, and the decimal separator: a comma if more columns need it than need the point."""
     if decimal == ",":
         return ",", [_column(c, ",") for c in text.get_columns()]
     columns = [_column(c, ".") for c in text.get_columns()]
@@ -436,7 +446,7 @@ def _typed(text: pl.DataFrame, decimal: str | None, delimiter: str) -> tuple[str
 
 
 def _mostly_by_comma(text: pl.Series) -> bool:
-    """Whether most cells are numbers if a comma is the decimal sign; one that is none is a slip to be told later."""
+    """Whether most cells are numbers if the decimal separator is a comma; a later check reports the other cells."""
     bare = text.str.strip_chars()
     fits = bare.str.contains(_GROUPED)
     commas = fits & bare.str.contains(",", literal=True)
@@ -444,7 +454,7 @@ def _mostly_by_comma(text: pl.Series) -> bool:
 
 
 def _column(text: pl.Series, decimal: str) -> _Typed:
-    """A column of text as whole numbers, else as numbers, else as it is."""
+    """A text column as whole numbers or as numbers, if possible; otherwise unchanged."""
     clean, markers = text, tuple[str, ...]()
     if decimal == ",":
         clean = _with_point(text)
@@ -464,7 +474,7 @@ def _column(text: pl.Series, decimal: str) -> _Typed:
 
 
 def _dates(text: pl.Series) -> pl.Series:
-    """Dates in ISO form, which is also how they are written, as dates; other text as it is."""
+    """A text column as dates if all its cells are ISO dates, which is also how dates are written."""
     if text.null_count() == text.len() or not bool(text.str.contains(ISO_DATE).fill_null(True).all()):
         return text
     dates = text.str.to_date("%Y-%m-%d", strict=False)
@@ -472,7 +482,7 @@ def _dates(text: pl.Series) -> pl.Series:
 
 
 def _cast(text: pl.Series) -> pl.Series | None:
-    """Int64 or Float64 if every cell that is there is a number."""
+    """The column as Int64 or Float64 if every cell that is not missing is a number."""
     for dtype in (pl.Int64, pl.Float64):
         values = text.cast(dtype, strict=False)
         if values.null_count() == text.null_count() and not (dtype == pl.Float64 and values.is_nan().any()):
@@ -481,20 +491,20 @@ def _cast(text: pl.Series) -> pl.Series | None:
 
 
 def _without_markers(text: pl.Series) -> tuple[pl.Series, tuple[str, ...]]:
-    """Cells without blanks around them, and null for the marks of missing values; and which marks there were."""
+    """The cells without surrounding blanks and with null for markers of missing values, and the markers that occur."""
     bare = text.str.strip_chars()
     marked = bare.str.to_lowercase().is_in(MARKERS)
-    found = tuple(sorted(bare.filter(marked).unique().drop_nulls().to_list()))
+    markers = tuple(sorted(bare.filter(marked).unique().drop_nulls().to_list()))
     missing = (marked | (bare == "")).fill_null(True)
-    return bare.set(missing, None), found
+    return bare.set(missing, None), markers
 
 
 def _with_point(text: pl.Series) -> pl.Series:
-    """Numbers with a decimal comma (and points between thousands) as numbers with a point; other cells as they are."""
+    """Numbers with a decimal comma (and points between thousands) as numbers with a point; other cells unchanged."""
     bare = text.str.strip_chars()
     point = bare.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
     fits = bare.str.contains(_GROUPED)
-    # A cell with a decimal point would be read as a number later: here it is none.
+    # A cell with a decimal point is not a number here, but would be read as one later.
     other = bare.str.replace(r"^[+-]?[0-9]*\.[0-9]+.*$", "text: $0")
     return pl.DataFrame({"fits": fits, "point": point, "other": other}).select(
         pl.when("fits").then("point").otherwise("other").alias(text.name)
@@ -503,8 +513,8 @@ def _with_point(text: pl.Series) -> pl.Series:
 
 def _tell_markers(markers: dict[str, tuple[str, ...]], path: Path) -> None:
     if markers:
-        told = ", ".join(f"{name} ({', '.join(marks)})" for name, marks in markers.items())
-        notice(f"read as missing in columns of numbers of {path.name}: {told}")
+        columns = ", ".join(f"{name} ({', '.join(marks)})" for name, marks in markers.items())
+        notice(f"Some texts in columns of numbers of {path.name} were read as missing: {columns}.")
 
 
 # -- writing -------------------------------------------------------------------------------------
@@ -525,9 +535,11 @@ def _encoded(content: bytes, encoding: str) -> bytes:
         return content.decode().encode(encoding)
     except UnicodeEncodeError as error:
         sign = error.object[error.start : error.end]
-        raise InputError(f"the text {sign!r} cannot be written in the input's encoding {encoding}") from error
+        raise InputError(
+            f"The text {sign!r} cannot be written in the encoding of the input, {encoding}. Write a .parquet file."
+        ) from error
     except UnicodeError as error:
-        raise InputError(f"The table cannot be written in the input's encoding {encoding}: {error}.") from error
+        raise InputError(f"The table cannot be written in the encoding of the input, {encoding}: {error}.") from error
 
 
 FORMAT = Format(
@@ -536,7 +548,7 @@ FORMAT = Format(
     endings=(".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"),
     read=read,
     write=write,
-    keeps="the text of unchanged columns; delimiter, encoding and decimal sign, which are detected or given with "
+    keeps="the text of unchanged columns; delimiter, encoding and decimal separator, which are detected or set with "
     "`--delimiter`, `--encoding`, `--decimal`",
     loses="value labels; types beyond text and numbers",
     options=("delimiter", "encoding", "decimal"),

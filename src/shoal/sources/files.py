@@ -1,7 +1,7 @@
-"""Files in and out: the ending of the name decides the format (`format`), and a write is all or nothing.
+"""Reading and writing files: the ending of the name decides the format (`format`), and a write is all or nothing.
 
-A file is written under another name in the same folder, flushed to the disk, and put in place in
-one step; whatever goes wrong, an existing file stays as it was and nothing half-written is left.
+Shoal writes a file under a temporary name in the same folder, flushes it to the disk and renames it in one step. If
+anything goes wrong, an existing file stays unchanged and no partial file is left.
 """
 
 from __future__ import annotations
@@ -35,25 +35,27 @@ def read_file(
     encoding: str | None = None,
     decimal: str | None = None,
 ) -> tuple[pl.DataFrame, FileSource]:
-    """The typed frame of a file, and what the file said beyond it."""
+    """Read the typed data frame of a file, and what the file contains besides it."""
     path = file_named(path)
     _check_readable(path)
     form = format_of(path)
     options = TextOptions(delimiter, encoding, decimal)
-    given = {option: value for option, value in asdict(options).items() if value is not None}
-    for option, value in given.items():
+    text_options = {option: value for option, value in asdict(options).items() if value is not None}
+    for option, value in text_options.items():
         if option not in form.options:
-            why = f"is not used for {path.suffix} files" if option == "encoding" else "is for text files such as .csv"
-            raise UsageError(f"{option}={value!r} {why}: leave it out")
+            reason = (
+                f"{path.suffix} files do not use it" if option == "encoding" else "only text files such as .csv use it"
+            )
+            raise UsageError(f"{option}={value!r} has no effect: {reason}. Remove it.")
     if path.stat().st_size == 0:
         raise InputError(f"The file {path} is empty. It needs a header line and at least one record.")
     source = form.read(path, options)
     if source.frame.height == 0:
         raise InputError(
-            f"the file {path} has no rows, only the columns {', '.join(source.frame.columns)}: a line a record is "
-            "needed"
+            f"The file {path} has no records, only the columns {', '.join(source.frame.columns)}. Add one line per "
+            "record."
         )
-    return source.frame, replace(source, sha256=checksum(path), asked=given)
+    return source.frame, replace(source, sha256=checksum(path), text_options=text_options)
 
 
 def write_file(
@@ -64,11 +66,15 @@ def write_file(
     protected: Collection[str] = (),
     check: Callable[[Path], None] | None = None,
 ) -> None:
-    """Write a frame of any kind; columns that `source` knows and that are unchanged are written as they were read.
+    """Write a data frame of any library; unchanged columns of `source` are written as they were read.
 
-    protected: columns that are written in one canonical form even where their values did not change, since the text
-    that came in ('1.0', '1.00', '+1', '-0') would distinguish records with equal values.
-    check: called with the written file before it is put in place; if it raises, nothing is left behind.
+    Args:
+        frame: The data frame.
+        path: The file to write.
+        source: The file that the data were read from.
+        protected: Columns that are written in canonical form even if their values did not change, because the texts
+            of the input ('1.0', '1.00', '+1', '-0') would distinguish records with equal values.
+        check: Called with the written file before it gets its name; if it raises an error, no file is left.
     """
     path = Path(path)
     check_target(path)
@@ -77,7 +83,7 @@ def write_file(
     if not form.warns_of_loss and source is not None and source.labels is not None:
         lost = [name for name in table.columns if name in source.labels.values]
         if lost:
-            notice(f"{path.suffix} keeps no value labels: {', '.join(lost)} hold codes")
+            notice(f"{path.suffix} files cannot keep value labels: {', '.join(lost)} hold codes without labels.")
     with atomically(path) as temporary:
         _writer(form, path)(table, temporary, path, source, protected)
         if check is not None:
@@ -85,7 +91,7 @@ def write_file(
 
 
 def check_target(path: str | os.PathLike[str], *inputs: str | os.PathLike[str]) -> Path:
-    """The path if a file can be written there and it is none of the inputs; an error otherwise, before any work."""
+    """Return the path if a file can be written there and it is not an input; otherwise raise an error at once."""
     path = Path(path)
     form = format_of(path)
     _writer(form, path)
@@ -98,44 +104,46 @@ def check_target(path: str | os.PathLike[str], *inputs: str | os.PathLike[str]) 
 def _writer(form: Format, path: Path) -> Write:
     if form.write is None:
         ways = " or ".join(f"{path.stem}{ending}" for ending in form.instead or (".csv", ".parquet"))
-        raise UsageError(f"{path.suffix} files can be read but not written: write {ways}")
+        raise UsageError(f"Shoal can read {path.suffix} files but not write them. Write {ways} instead.")
     return form.write
 
 
 def check_place(path: str | os.PathLike[str], *inputs: str | os.PathLike[str]) -> Path:
-    """The path if any file, whatever its format, can be written there and it is none of the inputs."""
+    """Return the path if a file of any format can be written there and it is not an input; else raise an error."""
     path = Path(path)
-    for given in inputs:
-        if path.exists() and os.path.exists(given) and os.path.samefile(path, given):
-            raise UsageError(f"the output {path} is the input {given} itself: the original is never overwritten")
+    for source in inputs:
+        if path.exists() and os.path.exists(source) and os.path.samefile(path, source):
+            raise UsageError(
+                f"The output {path} is the input {source}. Shoal never overwrites the original: choose another name."
+            )
     if path.is_dir():
-        raise UsageError(f"the output {path} is a folder: add the name of a file, such as {path / 'release.csv'}")
+        raise UsageError(f"The output {path} is a folder. Add the name of a file, such as {path / 'release.csv'}.")
     folder = path.parent
     if not folder.exists():
-        raise UsageError(f"cannot write {path}: there is no folder {folder}; create it first")
+        raise UsageError(f"Cannot write {path}: the folder {folder} does not exist. Create it first.")
     if not folder.is_dir():
-        raise UsageError(f"cannot write {path}: {folder} is a file, not a folder")
+        raise UsageError(f"Cannot write {path}: {folder} is a file, not a folder.")
     if path.exists() and not (stat.S_ISREG(path.stat().st_mode) and os.access(path, os.W_OK)):
-        raise UsageError(f"cannot write {path}: it is no file that may be replaced")
+        raise UsageError(f"Cannot write {path}: it exists and is not a regular file.")
     try:
         check_folder(path)
     except OSError as error:
-        raise UsageError(f"cannot write in the folder {folder}: {error.strerror}") from error
+        raise UsageError(f"Cannot write in the folder {folder}: {error.strerror}.") from error
     return path
 
 
 def check_distinct(
     written: Mapping[str, str | os.PathLike[str] | None], read: Mapping[str, str | os.PathLike[str] | None]
 ) -> None:
-    """An error now, before any work, if a file that is to be written is also read, or is named twice.
+    """Raise an error before any work if an output is also an input, or if two outputs are the same file.
 
-    The keys say what each path is for. Links are resolved: two names of one file are one file.
+    The keys say what each path is for. Links are resolved, so two names of one file count as one file.
     """
     known: list[tuple[str, Path]] = [(name, Path(path)) for name, path in read.items() if path is not None]
     for name, path in ((name, Path(path)) for name, path in written.items() if path is not None):
         for other, earlier in known:
             if _same_file(path, earlier):
-                raise UsageError(f"{name} and {other} are the same file, {path}: name two files.")
+                raise UsageError(f"{name} and {other} are the same file, {path}. Name two files.")
         known.append((name, path))
 
 
@@ -146,7 +154,7 @@ def _same_file(one: Path, two: Path) -> bool:
 
 
 def checksum(path: str | os.PathLike[str]) -> str:
-    """The SHA-256 of a file's bytes."""
+    """The SHA-256 checksum of a file."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -161,30 +169,30 @@ def _check_readable(path: Path) -> None:
         hint = f" Did you mean {path.parent / near[0]}?" if near else ""
         raise InputError(f"There is no file {path}.{hint}")
     if not os.access(path, os.R_OK):
-        raise InputError(f"Cannot read {path}: its permissions forbid it.")
+        raise InputError(f"Cannot read {path}: you do not have permission.")
 
 
 def _in_one_form(table: pl.DataFrame, names: Collection[str]) -> pl.DataFrame:
-    """The table with 0.0 for -0.0 and null for NaN in some columns: they are equal, and readers tell them apart."""
+    """The table with 0.0 for -0.0 and null for NaN in some columns, because a reader could distinguish these."""
     return pl.DataFrame([_one_form(c) if c.name in names and c.dtype.is_float() else c for c in table.get_columns()])
 
 
 def _one_form(column: pl.Series) -> pl.Series:
-    # Not by adding 0.0, which polars takes for no change.
+    # Adding 0.0 would not work: polars treats it as no change.
     return column.set((column == 0).fill_null(False), 0.0).fill_nan(None)
 
 
 def as_polars(frame: Any) -> pl.DataFrame:
-    """A frame of any kind as one of polars, for writing."""
+    """Convert a data frame of any library to polars, for writing."""
     if isinstance(frame, pl.DataFrame):
         return frame
     try:
         return wrap(frame).to_polars()
     except ModuleNotFoundError as error:
         raise UsageError(
-            f"writing this kind of frame needs {error.name}: pip install {error.name}, or pass a polars frame"
+            f"Writing this data frame needs {error.name}. Run: pip install {error.name}. Or pass a polars frame."
         ) from error
     except Exception as error:
         if type(error).__module__.startswith(("pyarrow", "polars")):
-            raise InputError(f"a column cannot be written: {str(error).splitlines()[0]}") from error
+            raise InputError(f"A column cannot be written: {str(error).splitlines()[0]}.") from error
         raise

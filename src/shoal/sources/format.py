@@ -1,7 +1,7 @@
-"""A file format is declared once, in a file of its own; this file holds the declaration and the register.
+"""The declaration of a file format, and the list of all declared formats.
 
-Every file of this folder may declare a format as `FORMAT`. Reading, writing, the messages that list the supported
-endings and the table in docs/reference/formats.md come from the declarations.
+Every module of this folder may declare a format as `FORMAT`. Reading, writing, the messages that list the supported
+endings and the table in docs/reference/formats.md use the declarations.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from shoal.table.source import FileSource
 
 @dataclass(frozen=True)
 class TextOptions:
-    """How to read text; None: detected."""
+    """The delimiter, encoding and decimal separator of a text file; None means detected."""
 
     delimiter: str | None = None
     encoding: str | None = None
@@ -30,16 +30,16 @@ class TextOptions:
 
 
 class Read(Protocol):
-    """Reads a file that exists and is not empty: its typed frame, and what the file says beyond it."""
+    """Reads the typed data frame of a file that is not empty, and what the file contains besides it."""
 
     def __call__(self, path: Path, options: TextOptions) -> FileSource: ...
 
 
 class Write(Protocol):
-    """Writes a frame to `path`, a temporary file that is put in place as `target` once it is whole.
+    """Writes a data frame to `path`, a temporary file that is renamed to `target` when it is complete.
 
-    source: what the input said beyond its frame; columns that it knows and that are unchanged are written as they were
-    read. protected: columns that are written anew even where their values did not change.
+    Unchanged columns of `source` are written as they were read. The `protected` columns are always written in
+    canonical form.
     """
 
     def __call__(
@@ -49,12 +49,20 @@ class Write(Protocol):
 
 @dataclass(frozen=True)
 class Format:
-    """A file format by its name's endings.
+    """A file format.
 
-    write: None if files can only be read; `instead` then names endings to write. keeps, loses: what a file holds beside
-    the values, and what it has no place for. options: those of TextOptions that it takes. warns_of_loss: its own writer
-    warns of lost labels. is_dated: its files hold the time of writing, so two of them differ. check: called before any
-    work; an error says which library is missing.
+    Attributes:
+        title: The name of the format, for documentation.
+        endings: The endings of file names.
+        read: The function that reads a file.
+        write: The function that writes a file; None if Shoal can only read the format.
+        instead: Endings to write if `write` is None.
+        keeps: What a file keeps besides the values.
+        loses: What a file cannot keep.
+        options: The fields of `TextOptions` that apply.
+        warns_of_loss: Whether the writer warns about lost labels.
+        is_dated: Whether a file contains the time of writing, so that two files of the same data differ.
+        check: Called before any work; raises an error if a library is missing.
     """
 
     name: str
@@ -79,11 +87,11 @@ def declared_formats() -> tuple[Format, ...]:
 
 
 def format_of(path: Path) -> Format:
-    """The format of a file by the ending of its name."""
+    """The format of a file, by the ending of its name."""
     name, formats = path.name.lower(), declared_formats()
     for form in formats:
         if name.endswith(form.endings):
             return form
     known = ", ".join(ending for form in formats for ending in form.endings)
-    what = f"{path.suffix!r} is not a supported format" if path.suffix else "the name has no ending that names a format"
+    what = f"{path.suffix!r} is not a supported format" if path.suffix else "the name does not end in a format"
     raise UsageError(f"{path}: {what}. Use .csv or .parquet instead. Supported endings: {known}")

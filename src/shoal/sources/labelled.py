@@ -1,9 +1,9 @@
-"""SPSS, Stata and SAS files through pyreadstat, with value labels, column labels and missing codes kept.
+"""SPSS, Stata and SAS files with value labels, column labels and missing codes, read and written by pyreadstat.
 
-SPSS declares codes such as 99 as missing: they stay in the values, and the declaration stays beside
-them. Stata and SAS have missing values with a letter (.a): the values are null, and the letters are
-kept as the source's cells. Both go back into columns that nobody touched. A file gets the labels of
-its values and no others: a label of a value that no record has any more would name an original value.
+SPSS declares codes such as 99 as missing: they stay in the values, and Shoal keeps the declaration. Stata and SAS have
+missing values with a letter (.a): the values are null, and the source keeps the letters. Shoal writes both back into
+unchanged columns. A file gets only the labels of its values, because a label of a value that no record has any more
+would disclose an original value.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from shoal.table.source import FileSource, Labels
 _READERS = {"sav": "read_sav", "por": "read_por", "dta": "read_dta", "xpt": "read_xport", "sas7bdat": "read_sas7bdat"}
 _WRITERS = {"sav": "write_sav", "por": "write_por", "dta": "write_dta", "xpt": "write_xport"}
 _SMALL = ("int8", "int16", "int32")
-_LONGEST = {"sav": 32_767, "xpt": 32_767, "por": 255}  # bytes of a text
-_PADDED = ("sav", "xpt", "por")  # blanks fill a text up, so those at its end are not kept
+_LONGEST = {"sav": 32_767, "xpt": 32_767, "por": 255}  # most bytes of a text
+_PADDED = ("sav", "xpt", "por")  # the format pads texts with blanks, so blanks at the end are lost
 
 
 def labelled_format(
     name: str, title: str, endings: tuple[str, ...], *, keeps: str, loses: str, instead: tuple[str, ...] = ()
 ) -> Format:
-    """The declaration of a format that pyreadstat reads and, but for sas7bdat, writes."""
+    """Declare a format that pyreadstat reads and, except for sas7bdat, writes."""
 
     def read_form(path: Path, options: TextOptions) -> FileSource:
         return read(path, name, options.encoding)
@@ -59,7 +59,7 @@ def labelled_format(
 
 
 def read(path: Path, form: str, encoding: str | None) -> FileSource:
-    """The values of a file and what it says beside them."""
+    """Read the values of a file, and its labels and missing codes."""
     options: dict[str, Any] = {"output_format": "polars"}
     if form in ("sav", "dta", "sas7bdat"):
         options["user_missing"] = True
@@ -68,11 +68,11 @@ def read(path: Path, form: str, encoding: str | None) -> FileSource:
     reader: Callable[..., Any] = getattr(library(), _READERS[form])
     try:
         frame, meta = reader(str(path), **options)
-    except Exception as error:  # the library has kinds of its own, and passes on the decoder's
-        raise InputError(f"the file {path} cannot be read as .{form}: {error}") from error
+    except Exception as error:  # pyreadstat has its own exceptions and passes on those of the decoder
+        raise InputError(f"Cannot read {path} as .{form}: {error}.") from error
     check_names(list(meta.column_names))
     if form == "por":
-        notice(f"codes that {path.name} declares missing are read as plain missing values: .por files give no more")
+        notice(f"Shoal reads codes that {path.name} declares missing as missing values, without the codes.")
     letters = {}
     for name in meta.missing_user_values:
         values, letters[name] = _split(frame[name], meta.readstat_variable_types.get(name, "double"))
@@ -88,9 +88,9 @@ def write(
     source: FileSource | None,
     protected: Collection[str] = (),
 ) -> None:
-    """Write the values and, where the format has a place for them, the labels and codes of the source.
+    """Write the values and, if the format supports them, the labels and codes of the source.
 
-    protected: columns that count as changed even where their values did not change.
+    The `protected` columns count as changed even if their values did not change.
     """
     changed = _changed(frame, source) | (set(protected) & set(frame.columns) if source is not None else set())
     labels = _kept(frame, source, changed, form)
@@ -111,20 +111,20 @@ def write(
         columns = [_stata(c, labels, letters.get(c.name)) for c in columns]
         options["variable_value_labels"] = _stata_labels(columns, labels.values)
         options["missing_user_values"] = {
-            name: sorted(found.drop_nulls().unique().to_list()) for name, found in letters.items()
+            name: sorted(cells.drop_nulls().unique().to_list()) for name, cells in letters.items()
         }
-    _tell_lost(form, labels, source, changed, frame.columns)
+    _warn_about_lost(form, labels, source, changed, frame.columns)
     writer: Callable[..., Any] = getattr(library(), _WRITERS[form])
     try:
         writer(pl.DataFrame(columns), str(path), variable_format=formats, **options)
     except Exception as error:
-        if "Unable to write" in str(error):  # the library does not pass on the system's reason
-            raise WriteError(f"Cannot write {target}: the disk is full, or the system refused it.") from error
-        raise InputError(f"the table cannot be written as {target.suffix}: {error}") from error
+        if "Unable to write" in str(error):  # pyreadstat does not pass on the reason of the system
+            raise WriteError(f"Cannot write {target}: the disk may be full, or you may not have permission.") from error
+        raise InputError(f"Cannot write the table as {target.suffix}: {error}.") from error
 
 
 def _check_fit(columns: list[pl.Series], form: str) -> None:
-    """An error that names the row of a text that the format would cut, and a warning for blanks that it drops."""
+    """Raise an error that names the row of a text that is too long, and warn about blanks that the format drops."""
     padded = []
     for column in (column for column in columns if column.dtype == pl.String):
         check_no_zeros(column, f".{form}")
@@ -139,25 +139,25 @@ def _check_fit(columns: list[pl.Series], form: str) -> None:
         if form in _PADDED and blank.any():
             padded.append(f"{column.name} ({int(blank.sum()):,}, the first in row {int(blank.arg_max() or 0) + 1})")
     if padded:
-        notice(f".{form} files keep no blanks at the end of a text: they are lost in {', '.join(padded)}")
+        notice(f".{form} files cannot keep blanks at the end of a text. They are lost in {', '.join(padded)}.")
 
 
 def library() -> Any:
-    """pyreadstat, imported only when such a file is used."""
+    """Import pyreadstat, which only these formats need."""
     try:
         return importlib.import_module("pyreadstat")
     except ImportError as error:
-        raise UsageError("files of SPSS, Stata and SAS need an extra: pip install 'shoal[formats]'") from error
+        raise UsageError("Files of SPSS, Stata and SAS need pyreadstat. Run: pip install pyreadstat") from error
 
 
 def _labels(meta: Any) -> Labels:
     ranges = {
-        name: tuple((r["lo"], r["hi"]) if isinstance(r, Mapping) else (r, r) for r in found)
-        for name, found in meta.missing_ranges.items()
+        name: tuple((r["lo"], r["hi"]) if isinstance(r, Mapping) else (r, r) for r in ranges)
+        for name, ranges in meta.missing_ranges.items()
     }
     return Labels(
         columns={name: label for name, label in meta.column_names_to_labels.items() if label},
-        values={name: dict(found) for name, found in meta.variable_value_labels.items()},
+        values={name: dict(texts) for name, texts in meta.variable_value_labels.items()},
         missing=ranges,
         formats={name: f for name, f in meta.original_variable_types.items() if f},
         measures={name: m for name, m in meta.variable_measure.items() if m and m != "unknown"},
@@ -169,7 +169,7 @@ def _labels(meta: Any) -> Labels:
 
 
 def _split(column: pl.Series, storage: str) -> tuple[pl.Series, pl.Series]:
-    """A column with letters for missing values as numbers (null there) and letters (null elsewhere)."""
+    """Split a column with letters for missing values into numbers and letters, each null where the other is not."""
     cells = column.to_list()
     letters = pl.Series(column.name, [c if isinstance(c, str) else None for c in cells], dtype=pl.String)
     rest = [None if isinstance(c, str) else c for c in cells]
@@ -183,12 +183,12 @@ def _changed(frame: pl.DataFrame, source: FileSource | None) -> set[str]:
 
 
 def _kept(frame: pl.DataFrame, source: FileSource | None, changed: set[str], form: str) -> Labels:
-    """The labels that still hold: a changed column has no missing codes, for a mean may fall on one."""
+    """The labels that are still valid; a changed column has no missing codes, because a mean may be equal to one."""
     if source is None or source.labels is None:
         return Labels()
     old, here = source.labels, set(frame.columns)
     values = {n: _labels_held(frame[n], v, source, n in changed, form) for n, v in old.values.items() if n in here}
-    # The declared measure of a column that got means no longer holds: they are numbers.
+    # A column of means holds numbers, whatever measure the file declared.
     new = {name for name in changed & here if _has_new_values(frame[name], source)}
     return Labels(
         columns={n: v for n, v in old.columns.items() if n in here},
@@ -206,19 +206,19 @@ def _kept(frame: pl.DataFrame, source: FileSource | None, changed: set[str], for
 def _labels_held(
     column: pl.Series, labels: Mapping[Any, str], source: FileSource, changed: bool, form: str
 ) -> dict[Any, str]:
-    """The labels of the values that records have; none where means took the place of the codes."""
+    """The labels of the values that records have; none if means replaced the codes."""
     if changed and _has_new_values(column, source):
         return {}
     codes = source.user_missing(column.name) if changed else ()
     held = {value.rstrip() if isinstance(value, str) else value for value in _plain(column).unique().to_list()}
-    if form == "dta" and not changed and column.name in source.cells:  # letters (.a) have labels in Stata alone
+    if form == "dta" and not changed and column.name in source.cells:  # only Stata labels letters (.a)
         held |= set(source.cells[column.name].unique().to_list())
     bare = {value: value.rstrip() if isinstance(value, str) else value for value in labels}
     return {v: label for v, label in labels.items() if bare[v] in held and not _among(v, codes)}
 
 
 def _has_new_values(column: pl.Series, source: FileSource) -> bool:
-    """Whether a column has values that the file did not have in it."""
+    """Whether a column has values that the column of the file did not have."""
     if column.name not in source.frame.columns:
         return True
     old = set(_plain(source.frame[column.name]).unique().to_list())
@@ -234,11 +234,11 @@ def _among(value: Any, codes: tuple[tuple[Any, Any], ...]) -> bool:
 
 
 def _ranges(missing: Mapping[str, tuple[tuple[Any, Any], ...]]) -> dict[str, list[Any]]:
-    return {name: [lo if lo == hi else {"lo": lo, "hi": hi} for lo, hi in found] for name, found in missing.items()}
+    return {name: [lo if lo == hi else {"lo": lo, "hi": hi} for lo, hi in ranges] for name, ranges in missing.items()}
 
 
 def _writable(column: pl.Series) -> pl.Series:
-    """A column in one of the types that the formats know."""
+    """A column in a type that the formats support."""
     kind = column.dtype
     if kind in (pl.Categorical, pl.Enum):
         return column.cast(pl.String)
@@ -247,19 +247,21 @@ def _writable(column: pl.Series) -> pl.Series:
     if kind.is_decimal() or kind == pl.Null:
         return column.cast(pl.Float64)
     if kind.is_nested() or kind in (pl.Binary, pl.Object, pl.Duration):
-        raise InputError(f"the column {column.name!r} ({kind}) has no place in this format: use .parquet")
+        raise InputError(
+            f"The column {column.name!r} ({kind}) cannot be written in this format. Write a .parquet file."
+        )
     return column
 
 
 def _letters(source: FileSource | None, changed: set[str], columns: list[str]) -> dict[str, pl.Series]:
     if source is None or source.format not in ("dta", "sas7bdat"):
         return {}
-    found = {n: c.str.to_lowercase() for n, c in source.cells.items() if n in columns and n not in changed}
-    return {n: c.set(c == "_", None) for n, c in found.items()}
+    letters = {n: c.str.to_lowercase() for n, c in source.cells.items() if n in columns and n not in changed}
+    return {n: c.set(c == "_", None) for n, c in letters.items()}
 
 
 def _stata(column: pl.Series, labels: Labels, letters: pl.Series | None) -> pl.Series:
-    """A column as Stata stores it: small whole numbers if they were so or carry labels; letters put back."""
+    """A column as Stata stores it: small whole numbers if they were small or have labels, and with its letters."""
     labelled = column.name in labels.values and column.dtype.is_numeric()
     small = labels.storage.get(column.name) in _SMALL and column.dtype.is_integer()
     if labelled or small:
@@ -273,7 +275,7 @@ def _stata(column: pl.Series, labels: Labels, letters: pl.Series | None) -> pl.S
 
 
 def _spss_labels(columns: list[pl.Series], values: Mapping[str, Mapping[Any, str]]) -> dict[str, dict[Any, str]]:
-    """Value labels with keys of the columns' types, as the library demands."""
+    """Value labels with keys of the type of the column, as pyreadstat requires."""
     whole = {column.name for column in columns if column.dtype.is_integer()}
     return {
         name: {int(value) if name in whole else value: label for value, label in labels.items()}
@@ -282,7 +284,7 @@ def _spss_labels(columns: list[pl.Series], values: Mapping[str, Mapping[Any, str
 
 
 def _stata_labels(columns: list[pl.Series], values: Mapping[str, Mapping[Any, str]]) -> dict[str, dict[Any, str]]:
-    """Value labels with the keys that Stata takes: whole numbers, and letters for missing values."""
+    """Value labels with keys that Stata supports: whole numbers, and letters for missing values."""
     allowed = {c.name for c in columns if c.dtype.is_integer() or c.dtype == pl.Object}
     kept = {}
     for name, labels in values.items():
@@ -295,25 +297,27 @@ def _stata_labels(columns: list[pl.Series], values: Mapping[str, Mapping[Any, st
             kept[name] = whole
     lost = sorted(set(values) - set(kept))
     if lost:
-        notice(f"value labels of {', '.join(lost)} are not kept: Stata labels whole numbers only")
+        notice(f"The value labels of {', '.join(lost)} are lost: Stata labels only whole numbers.")
     return kept
 
 
-def _tell_lost(form: str, labels: Labels, source: FileSource | None, changed: set[str], columns: list[str]) -> None:
-    """Say what the format has no place for."""
+def _warn_about_lost(
+    form: str, labels: Labels, source: FileSource | None, changed: set[str], columns: list[str]
+) -> None:
+    """Warn about labels and codes that the format cannot keep."""
     if labels.values and form in ("por", "xpt"):
         notice(
-            f".{form} files keep no value labels here: the codes of {', '.join(labels.values)} are written as they are"
+            f".{form} files cannot keep value labels. The codes of {', '.join(labels.values)} are written without them."
         )
     if labels.missing and form != "sav":
         notice(
-            f"only .sav files declare missing codes: in {', '.join(labels.missing)} they are written as plain values"
+            f"Only .sav files declare missing codes. In {', '.join(labels.missing)} they are written as plain values."
         )
     if labels.notes or labels.file_label:
-        what = " and ".join(w for w, said in (("file label", labels.file_label), ("notes", labels.notes)) if said)
-        notice(f"not copied from the input file, since it may name people or places: its {what}")
+        what = " and ".join(w for w, text in (("file label", labels.file_label), ("notes", labels.notes)) if text)
+        notice(f"Shoal does not copy the {what} of the input file, because they may name people or places.")
     if source is not None and form != "dta":
         tagged = source.cells if source.format in ("dta", "sas7bdat") else {}
         lettered = [n for n in columns if n in tagged and n not in changed]
         if lettered:
-            notice(f"missing values with a letter (.a) are written as plain missing values in {', '.join(lettered)}")
+            notice(f"Missing values with a letter (.a) are written without the letter in {', '.join(lettered)}.")

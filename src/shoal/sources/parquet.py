@@ -13,12 +13,12 @@ from shoal.table.source import FileSource
 
 
 def read(path: Path, options: TextOptions) -> FileSource:
-    """The columns of a file."""
+    """Read the columns of a file."""
     return read_columns(path, "parquet", pl.read_parquet)
 
 
 def write(frame: pl.DataFrame, path: Path, target: Path, source: FileSource | None, protected: Collection[str]) -> None:
-    """Write the columns; categories that no record has are left out."""
+    """Write the columns, without categories that no record has."""
     with_used_categories(frame).write_parquet(path)
 
 

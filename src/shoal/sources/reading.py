@@ -1,4 +1,4 @@
-"""`shoal.read`, and whatever a public function is given as data (a table, a frame, a file) as a table."""
+"""`shoal.read`, and the conversion of data (a table, a data frame, a file) to a table."""
 
 from __future__ import annotations
 
@@ -39,14 +39,39 @@ def read(
     encoding: str | None = None,
     decimal: str | None = None,
 ) -> Table:
-    """A table from a file or a frame, with the roles of its columns (see `Roles`) and the `notices` of reading it.
+    """Read a file or data frame into a `Table` and assign roles to its columns.
 
-    roles: a roles file, or Roles; roles that are given by name win over it. as_is may map columns to their reasons.
-    delimiter, encoding, decimal: of a text file; detected by default.
+    Args:
+        data: The path of a file, or a data frame of pandas, polars or pyarrow.
+        identifiers: Direct identifiers, such as names. They are removed.
+        quasi: Quasi-identifiers, the columns that an intruder may know. They are protected.
+        confidential: Columns that an intruder must not learn. They are released unchanged.
+        weight: The column of survey weights.
+        unit: The column that marks the rows of one person or household; False if every row is another person.
+        drop: Columns that are removed.
+        as_is: Columns that are released unchanged because no intruder knows them; a mapping adds the reasons.
+        derived: Columns that can be computed from protected ones, with these.
+        no_confidential: Declare that no column is confidential.
+        reasons: Why a column is released as is, by column.
+        order: The values of ordinal columns, lowest first.
+        nominal: Columns of whole numbers that hold codes without an order.
+        numeric: Columns of whole numbers that hold quantities.
+        accept_derived: Columns that may be released although protected values can be computed from them.
+        roles: A roles file, or `Roles`; the other arguments take precedence over it.
+        delimiter: The column delimiter of a text file; detected by default.
+        encoding: The character encoding of a text file; detected by default.
+        decimal: The decimal separator of a text file; detected by default.
+
+    Returns:
+        The table; its `notices` say what the user should know about the data.
+
+    Raises:
+        InputError: The file cannot be read.
+        UsageError: A role names an unknown column, or a column has two roles.
     """
     if isinstance(as_is, Mapping):
         reasons = {**as_is, **(reasons or {})}
-    given = Roles(
+    assigned = Roles(
         identifiers=names(identifiers, "identifiers"),
         quasi=names(quasi, "quasi"),
         confidential=names(confidential, "confidential"),
@@ -72,27 +97,27 @@ def read(
     else:
         for option, value in {"delimiter": delimiter, "encoding": encoding, "decimal": decimal}.items():
             if value is not None:
-                raise UsageError(f"{option}={value!r} is for text files, and the data are a frame: leave it out")
+                raise UsageError(f"{option}={value!r} applies to text files, but the data are a data frame. Remove it.")
     if roles is not None:
         columns = wrap(data).columns
         filed = roles if isinstance(roles, Roles) else read_roles(roles)
-        given = given.resolve(columns).over(filed.resolve(columns))
-    return Table(data, given, source, notices=notices)
+        assigned = assigned.resolve(columns).over(filed.resolve(columns))
+    return Table(data, assigned, source, notices=notices)
 
 
 def as_table(data: Any, quasi: Sequence[str] = ()) -> Table:
-    """`data` if it is a table already, else the table read from it; `quasi` names its quasi-identifiers anew."""
+    """Return the data as a table; `quasi` replaces its quasi-identifiers."""
     if not isinstance(data, Table):
         return read(data, quasi=quasi)
     return data.with_roles(replace(data.roles, quasi=tuple(quasi))) if quasi else data
 
 
 def refuse_roles(table: Table, command: str, roles: Sequence[str]) -> None:
-    """An error for a statement about columns that a protection cannot honour: nothing is silently ignored."""
+    """Raise an error for a role that a protection does not support, so that no role is silently ignored."""
     for role in roles:
         named = list(getattr(table.roles, role))
         if named:
             raise UsageError(
-                f"--{role} {named[0]} has no meaning for {command}: leave it out, or use shoal microaggregate, which "
+                f"{command} does not support --{role} {named[0]}. Remove it, or use shoal microaggregate, which "
                 "protects labels and derived columns too."
             )

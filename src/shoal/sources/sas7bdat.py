@@ -1,4 +1,4 @@
-"""SAS files, which can be read only."""
+"""SAS files, which Shoal can read but not write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One 64-bit number per cell of a column, equal for equal values: columns are compared and classes counted by it."""
+"""Hashes of cells: one 64-bit number per cell, equal for equal values, to compare columns and count classes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Hashes = NDArray[np.uint64]
 
 
 def cell_hashes(column: pl.Series) -> Hashes:
-    """A 64-bit number per cell, equal for equal values; missing (null or NaN) is a value of its own."""
+    """A 64-bit number per cell, equal for equal values; all missing cells (null or NaN) have the same number."""
     missing = column.is_null()
     if column.dtype in (pl.Categorical, pl.Enum):
         column = column.cast(pl.String)
@@ -28,7 +28,7 @@ def cell_hashes(column: pl.Series) -> Hashes:
 
 
 def class_sizes(hashes: Hashes) -> NDArray[np.int64]:
-    """How many rows each of the values has."""
+    """The number of rows of each distinct value."""
     ordered = np.sort(hashes)
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
     return np.diff(np.append(starts, ordered.size))
@@ -42,13 +42,13 @@ def _hash_of_others(column: pl.Series) -> Hashes:
 
 
 def as_text(column: pl.Series) -> pl.Series:
-    """The values as Python shows them."""
+    """The values as the texts that Python prints."""
     texts = [None if value is None else str(value) for value in column.to_list()]
     return pl.Series(column.name, texts, dtype=pl.String)
 
 
 def mix(bits: Hashes) -> Hashes:
-    """Bits without structure, one to one (the finalizer of SplitMix64, Steele et al. 2014): sums do not collide."""
+    """Mix the bits one to one, so that sums of hashes rarely collide (finalizer of SplitMix64, Steele et al. 2014)."""
     with np.errstate(over="ignore"):
         mixed = bits + np.uint64(0x9E3779B97F4A7C15)
         mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

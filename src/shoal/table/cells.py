@@ -1,7 +1,7 @@
-"""One column as float64: which cells are missing, and which cannot be numbers.
+"""One column as float64: which cells are missing, and which are not numbers.
 
-A cell is missing if it is null, NaN, or a code that the file itself declares missing (SPSS).
-No number is ever taken for a missing value: -999 is -999.
+A cell is missing if it is null, NaN, or a code that the file declares missing (SPSS). Shoal never interprets other
+numbers as missing: -999 is -999.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ NUMBERS = {
 
 @dataclass(frozen=True)
 class Cells:
-    """A column's numbers (NaN where there is none), its missing cells, and those that are text."""
+    """The numbers of a column (NaN for other cells), and which cells are missing or not numbers."""
 
     values: Floats
     missing: Bools
-    bad: int = 0  # how many cells are no numbers
-    first_bad: int = -1  # the first such row
+    bad: int = 0  # number of cells that are not numbers
+    first_bad: int = -1  # first row with such a cell
 
 
 def cells(series: nw.Series[Any], codes: tuple[tuple[Any, Any], ...] = (), decimal: str | None = None) -> Cells:
-    """The numbers of a column that is meant to hold numbers; `decimal` is the sign of the text file it is from."""
+    """The cells of a column as numbers; `decimal` is the decimal separator of the text file, if it is from one."""
     what = kind(series)
     missing = np.asarray(series.is_null().to_numpy(), dtype=bool)
     if series.dtype.is_integer():
-        # By way of NumPy: a cast within pyarrow refuses whole numbers beyond 2^53.
+        # NumPy converts whole numbers above 2^53; pyarrow's cast raises an error.
         filled = series.fill_null(0) if missing.any() else series
         values = filled.to_numpy().astype(np.float64)
         values[missing] = np.nan
@@ -62,7 +62,7 @@ def cells(series: nw.Series[Any], codes: tuple[tuple[Any, Any], ...] = (), decim
 
 
 def _from_objects(series: nw.Series[Any], missing: Bools, decimal: str | None) -> tuple[Floats, Bools, list[int]]:
-    """Numbers from text, categories or Python objects; empty text is missing, and in a text file the markers are."""
+    """Numbers from text, categories or Python objects; empty text is missing, and so are the markers of a text file."""
     number = re.compile(NUMBERS[decimal or "."])
     markers = ("", *MARKERS) if decimal else ("",)
     values = np.full(len(series), np.nan)

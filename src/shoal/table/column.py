@@ -1,8 +1,8 @@
-"""A column of a table: what it holds, its numbers and its codes, each made once when it is first asked for.
+"""A column of a table: its kind, its numbers and its codes, each made once on first use.
 
-Every table that has the column shares the same object, so nothing is converted twice. The arrays are read-only: a
-column of float64 without missing values is the frame's own memory. Rows in messages are counted from 1, as they stand
-in the data that came in.
+Every table that has the column shares the same object, so nothing is converted twice. The arrays are read-only, because
+the array of a float64 column without missing values is the memory of the data frame. Messages count rows from 1, as in
+the original data.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from shoal.table.moments import is_beyond_python, moment_texts
 from shoal.table.source import FileSource
 
 DAY = 86_400 * 10**6  # microseconds
-EXACT = 2**53  # beyond it float64 skips whole numbers
+EXACT = 2**53  # above it, float64 cannot hold every whole number
 Array = TypeVar("Array", bound=NDArray[Any])
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnCodes:
-    """Distinct values (None, if any is missing, is the last), each record's code, and how often each value occurs.
+    """The distinct values of a column, the code of each record, and the number of records per value.
 
-    Numbers and texts are in rising order, so that codes of numbers are ranks.
+    Numbers and texts are in ascending order, so codes of numbers are ranks. If values are missing, None is the last.
     """
 
     values: list[Any]
@@ -50,11 +50,13 @@ class ColumnCodes:
     def first_rows(self) -> Ints:
         """The first row that has each code."""
         rows = np.full(len(self.values), -1, dtype=np.int64)
-        rows[self.codes[::-1]] = np.arange(self.codes.size - 1, -1, -1)  # the last assignment, hence the first row
+        rows[self.codes[::-1]] = np.arange(
+            self.codes.size - 1, -1, -1
+        )  # the last assignment wins, which is the first row
         return rows
 
     def take(self, rows: Ints) -> ColumnCodes:
-        """The codes of these rows; values that none of them has are left out."""
+        """The codes of these rows, without the values that none of them has."""
         codes = self.codes[rows]
         counts = np.bincount(codes, minlength=len(self.values))
         used = np.flatnonzero(counts)
@@ -64,7 +66,7 @@ class ColumnCodes:
 
 
 class Column:
-    """One column: `series` as the frame has it, and what is made of it."""
+    """One column: `series` from the data frame, and the arrays that are made of it."""
 
     def __init__(self, series: nw.Series[Any], source: FileSource | None = None, numbering: Ints | None = None) -> None:
         self.name: str = series.name
@@ -80,14 +82,14 @@ class Column:
 
     @cached_property
     def kind(self) -> str:
-        """What it holds: number, text, category, bool, date, time, empty or other."""
+        """The kind of the column: number, text, category, bool, date, time, empty or other."""
         held = kind(self.series)
         is_coded = held == "number" and self.source is not None and self.source.labels is not None
         return "category" if is_coded and self.source and self.source.coded(self.series.to_polars()) else held
 
     @cached_property
     def ordered(self) -> bool:
-        """Whether its values have an order that the data declare: numbers, dates, an Enum, SPSS's ordinal codes."""
+        """Whether the data declare an order of the values: numbers, dates, an Enum, ordinal codes of SPSS."""
         if self.kind == "category" and self.series.dtype.is_numeric():
             labels = None if self.source is None else self.source.labels
             return labels is not None and labels.measures.get(self.name) == "ordinal"
@@ -110,7 +112,7 @@ class Column:
 
     @cached_property
     def cells(self) -> Cells:
-        """Its cells as float64, text included as NaN: `numbers` refuses text. A code for missing is a number here."""
+        """The cells as float64; text becomes NaN, and a code that the file declares missing stays a number."""
         dialect = None if self.source is None else self.source.dialect
         made = cells(self.series, self.missing_codes, None if dialect is None else dialect.decimal)
         missing = made.missing if made.missing.any() else np.broadcast_to(np.False_, made.missing.shape)  # one byte
@@ -118,7 +120,7 @@ class Column:
 
     @cached_property
     def numbers(self) -> Floats:
-        """Its numbers as float64, NaN where one is missing; text is an error that names its row."""
+        """The numbers as float64, NaN for missing ones; text raises an error that names its row."""
         if self.cells.bad:
             raise InputError(self.text_message())
         if not self.missing_codes:
@@ -127,7 +129,7 @@ class Column:
 
     @cached_property
     def days(self) -> Floats:
-        """Its dates in days since 1970, NaN where one is missing."""
+        """The dates in days since 1970, NaN for missing ones."""
         stamps = self.series.to_polars().cast(pl.Datetime("us")).to_physical()
         return _fixed(np.asarray(stamps.cast(pl.Float64).fill_null(np.nan).to_numpy() / DAY, dtype=np.float64))
 
@@ -140,48 +142,48 @@ class Column:
 
     @cached_property
     def missing_codes(self) -> tuple[tuple[Any, Any], ...]:
-        """The ranges of codes that the file declares missing.
+        """The ranges of codes that the file declares missing; none for a column with new values.
 
-        They are the file's: in a column with new values a mean may fall on one, and is a number.
+        A new value, such as a mean, may be equal to such a code and is still a number.
         """
         declared = () if self.source is None else self.source.user_missing(self.name)
         return declared if declared and self.source and self.source.untouched(self.series.to_polars()) else ()
 
     @property
     def is_exact(self) -> bool:
-        """Whether float64 holds each of its whole numbers."""
+        """Whether float64 can hold each whole number of the column."""
         if not self.series.dtype.is_integer():
             return True
         ends = [end for end in (self.series.min(), self.series.max()) if end is not None]
         return all(abs(int(end)) <= EXACT for end in ends)
 
     def check_finite(self) -> None:
-        """An error if a number is infinite."""
-        endless = np.flatnonzero(np.isinf(self.cells.values)) if not self.series.dtype.is_integer() else np.zeros(0)
-        if endless.size:
+        """Raise an error if a number is infinite."""
+        infinite = np.flatnonzero(np.isinf(self.cells.values)) if not self.series.dtype.is_integer() else np.zeros(0)
+        if infinite.size:
             raise InputError(
-                f"the column {self.name!r} has {counted(endless.size, 'infinite value')}, the first in row "
-                f"{self.row(int(endless[0]))}: put numbers there, make them missing, or leave it out "
-                f"(--drop {self.name})"
+                f"The column {self.name!r} has {counted(infinite.size, 'infinite value')}, the first in row "
+                f"{self.row(int(infinite[0]))}. Replace them by numbers, make them missing, or remove the column "
+                f"(--drop {self.name})."
             )
 
     # -- codes -------------------------------------------------------------------------------------
 
     @cached_property
     def stored(self) -> ColumnCodes:
-        """Its distinct values as they are stored: numbers as numbers, also where the file declares them missing."""
+        """The distinct values as they are stored; codes that the file declares missing are numbers."""
         if self.kind == "number" or self.series.dtype.is_numeric():
             return self._coded_numbers()
         return self._coded_texts()
 
     @cached_property
     def codes(self) -> ColumnCodes:
-        """Its distinct values as they are meant: floats without those that the file declares missing, else texts."""
+        """The distinct values by their meaning: numbers without codes that the file declares missing, or texts."""
         stored = self.stored
         if not stored.numeric:
             return stored
         present = [value for value in stored.values if value is not None]
-        if self.kind != "number":  # codes with labels are names
+        if self.kind != "number":  # labelled codes are nominal
             texts = [str(value) for value in present]
             return _recoded(stored, sorted(set(texts)), texts, numeric=False)
         floats = [float(value) for value in present]
@@ -193,11 +195,11 @@ class Column:
 
     @cached_property
     def exact_codes(self) -> Indices:
-        """Codes that differ wherever a reader sees a difference: also -0.0 from 0.0, and NaN from null."""
+        """Codes that are different for any two different cells, even for -0.0 and 0.0 or for NaN and null."""
         dtype = self.series.dtype
         if not self.stored.numeric or dtype.is_integer():
             return self.stored.codes
-        if not dtype.is_float():  # decimals and Python's numbers, which may differ beyond the digits of a float
+        if not dtype.is_float():  # decimals and Python numbers may differ in digits that a float does not have
             return _coded(_shown(self.series)).codes
         values = self.cells.values
         negative_zero = (values == 0.0) & np.signbit(values)
@@ -208,7 +210,7 @@ class Column:
         return _fixed(np.unique(pairs, return_inverse=True)[1].reshape(-1).astype(np.int32))
 
     def _coded_numbers(self) -> ColumnCodes:
-        if self.series.dtype.is_integer():  # not by way of floats, which skip whole numbers beyond 2^53
+        if self.series.dtype.is_integer():  # float64 cannot hold every whole number above 2^53
             absent = np.asarray(self.series.is_null().to_numpy(), dtype=bool)
             numbers: NDArray[Any] = (self.series.fill_null(0) if absent.any() else self.series).to_numpy()
         else:
@@ -235,13 +237,13 @@ class Column:
     # -- rows --------------------------------------------------------------------------------------
 
     def take(self, rows: Ints) -> Column:
-        """The column with these rows only; what was made of it is taken, not made again."""
+        """The column with only these rows; arrays that were already made are reused."""
         source = None if self.source is None else self.source.take(rows)
         numbering = rows + 1 if self._numbering is None else self._numbering[rows]
         return self.taken_as(rows, Column(self.series[rows.tolist()], source, numbering))
 
     def taken_as(self, rows: Ints, taken: Column) -> Column:
-        """`taken`, which has these rows of the column, with what was already made."""
+        """Give `taken`, which has these rows of the column, the arrays that were already made, and return it."""
         made = self.__dict__
         if "cells" in made and not self.cells.bad:
             taken.__dict__["cells"] = Cells(_fixed(self.cells.values[rows]), _fixed(self.cells.missing[rows]))
@@ -251,7 +253,7 @@ class Column:
         return taken
 
     def row(self, place: int) -> int:
-        """The number of a row in the data that came in, counted from 1."""
+        """The number of a row in the original data, counted from 1."""
         return place + 1 if self._numbering is None else int(self._numbering[place])
 
     def cell(self, place: int) -> str:
@@ -259,29 +261,29 @@ class Column:
         return str(self.series[place : place + 1].to_list()[0])
 
     def text_message(self) -> str:
-        """What to say where numbers are needed and the column holds something else."""
+        """The message if numbers are needed and the column holds something else."""
         row, example = self.row(self.cells.first_bad), shortened(self.cell(self.cells.first_bad))
         if self.kind in ("text", "category"):
             return (
-                f"the column {self.name!r} has text where a number is needed: {example!r} in row {row}"
-                f" ({counted(self.cells.bad, 'such cell')}). If they are labels, shoal microaggregate protects them: "
-                f"--nominal {self.name}, or --order {self.name}=… (lowest first) if they have an order. If it is a "
-                f"slip, write a number there. Or leave the column out: --drop {self.name}."
+                f"The column {self.name!r} has text where a number is needed: {example!r} in row {row}"
+                f" ({counted(self.cells.bad, 'such cell')}). If the texts are labels, use shoal microaggregate with "
+                f"--nominal {self.name}, or with --order {self.name}=… (lowest first) if they have an order. If they "
+                f"are mistakes, correct the file. Or remove the column: --drop {self.name}."
             )
-        held = {"date": "dates", "time": "times"}.get(self.kind, f"no numbers ({self.series.dtype})")
+        held = {"date": "dates", "time": "times"}.get(self.kind, f"values of the type {self.series.dtype}")
         return (
-            f"the column {self.name!r} holds {held}, such as {example!r} in row {row}, "
-            f"and numbers are needed. Make it a number (a year, an age), or leave it out (--drop {self.name})."
+            f"The column {self.name!r} holds {held}, such as {example!r} in row {row}, but numbers are needed. "
+            f"Convert it to a number (a year, an age), or remove it (--drop {self.name})."
         )
 
 
 def shortened(text: str) -> str:
-    """A cell for a message: long ones are cut."""
+    """The text of a cell for a message; a long text is cut."""
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 
 def _coded(series: nw.Series[Any]) -> ColumnCodes:
-    """The codes of values that can be looked up, by their texts in rising order."""
+    """The codes of hashable values, in the ascending order of their texts."""
     absent = np.asarray(series.is_null().to_numpy(), dtype=bool)
     present = series.drop_nulls().unique().to_list()
     texts = sorted({str(value) for value in present})
@@ -299,14 +301,14 @@ def _coded(series: nw.Series[Any]) -> ColumnCodes:
 
 
 def _shown(series: nw.Series[Any]) -> nw.Series[Any]:
-    """Values that cannot be compared or looked up, such as lists, as Python shows them."""
+    """Values that are not hashable, such as lists, as the texts that Python prints."""
     absent = series.is_null().to_list()
     shown = [None if gap else str(value) for value, gap in zip(series.to_list(), absent, strict=True)]
     return nw.from_native(pl.Series(series.name, shown, dtype=pl.String), series_only=True)
 
 
 def _recoded(stored: ColumnCodes, values: list[Any], meant: list[Any], numeric: bool) -> ColumnCodes:
-    """The same records with new values: `meant` has one of `values`, or None, for each present value of `stored`."""
+    """The same records with new values: `meant` maps each present value of `stored` to one of `values`, or to None."""
     place = {value: i for i, value in enumerate(values)}
     number = [place.get(value, len(values)) for value in meant]
     number += [len(values)] * (len(stored.values) - len(meant))
@@ -321,7 +323,7 @@ def _counts(codes: Indices, values: list[Any]) -> Ints:
 
 
 def _fixed(array: Array) -> Array:
-    """The array, read-only: many share it, and it may be the frame's own memory."""
+    """A read-only view of the array, which is shared and may be the memory of the data frame."""
     view: Array = array.view()
     view.flags.writeable = False
     return view

@@ -1,6 +1,6 @@
-"""What the name of a column says: whether it names a key, a person, a household, a telephone or a birth.
+"""Names of columns: whether a name suggests a key, a person, a household, a telephone number or a date of birth.
 
-The words are those of several European languages, without accents; compound names such as patientnr are split.
+The word lists cover several European languages, without accents. Compound names such as patientnr are split.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ def _words(text: str) -> frozenset[str]:
 
 KEY_WORDS = _words("""id ids ident identifier identifikator kennung nr no num number nummer numero numer key schluessel
     uuid guid pseudonym serial lfdnr matricule matrikel""")
-WEAK_KEYS = _words("no num number numero code")  # these may also count something
+WEAK_KEYS = _words("no num number numero code")  # such a column may also be a count
 KNOWN_KEYS = _words("""pid hid hhid uid cid sid rid eid oid tid gid iid fid nid vid wid xid pidp hidp pnr persnr hhnr
     hhnrakt ssn nin nino nhs mrn dni nif nie cpf curp bsn cpr ahv svnr rowid rownum seqn imei passport""")
 KEY_SUFFIXES = ("nummer", "number", "ident", "uuid", "key", "nr", "id")
@@ -30,11 +30,11 @@ UNIT_NOUNS = _words("""person persona personne persoon individual individuo hous
     huishouden husholdning hushall foyer family familie famille familia famiglia couple dwelling patient paciente
     paziente subject respondent case fall client cliente customer kunde member mitglied participant proband teilnehmer
     user usuario utente student pupil schueler employee mitarbeiter citizen insured versicherter taxpayer""")
-# These stand for a unit only together with a key: emp alone may be the number of employees.
+# These words suggest a unit only together with a key: emp alone may be the number of employees.
 UNIT_STEMS = UNIT_NOUNS | _words("""pers hh haushalts fam pat patienten subj resp cust kunden mitglieds probanden emp
     worker versicherten borrower tenant owner driver child mother father company firm firma enterprise establishment
     unternehmen betrieb betriebs business utility account konto konten contract policy""")
-# Keys of places and classifications: many people share one.
+# Keys of places and classifications, which many people share.
 SHARED = _words("""district region state county country land city town municipality commune gemeinde kreis bezirk
     province provincia zip postal post postcode plz area zone tract block nuts lau school class category kind type group
     cluster stratum strata psu ea segment occupation job industry sector branch nace isco sic naics product item article
@@ -70,12 +70,12 @@ def name_words(name: str) -> tuple[str, ...]:
 
 
 def squashed(name: str) -> str:
-    """The words of a name in one."""
+    """The words of a name, joined."""
     return "".join(name_words(name))
 
 
 def key_stem(name: str) -> tuple[str, ...] | None:
-    """What a key is of: ('patient',) for patient_id, () for id; None for a name that is not a key's."""
+    """The words before the key word: ('patient',) for patient_id, () for id; None if the name is not that of a key."""
     words = name_words(name)
     if not words:
         return None
@@ -92,7 +92,7 @@ def key_stem(name: str) -> tuple[str, ...] | None:
 
 
 def is_unit_name(name: str) -> bool:
-    """Whether a column is called like a person, a household or a key, and nothing about them (household_size)."""
+    """Whether a column has the name of a person, a household or a key, and not of a property such as household_size."""
     words = name_words(name)
     if not words:
         return False
@@ -108,17 +108,17 @@ def is_unit_name(name: str) -> bool:
 
 
 def is_person_name(name: str) -> bool:
-    """Whether a column is called like a person's name or address."""
+    """Whether the name of a column suggests names or addresses of people."""
     words, whole = name_words(name), squashed(name)
     of_unit = len(words) > 1 and words[-1] in PLAIN_NAMES and words[-2] in (UNIT_STEMS | {"last", "first", "full"})
     return whole in NAME_WORDS or whole in PLAIN_NAMES or of_unit
 
 
 def is_phone_name(name: str) -> bool:
-    """Whether a column is called like a telephone number."""
+    """Whether the name of a column suggests telephone numbers."""
     return bool(PHONE_WORDS.intersection(name_words(name)))
 
 
 def is_birth_name(name: str) -> bool:
-    """Whether a column is called like a date or year of birth."""
+    """Whether the name of a column suggests dates or years of birth."""
     return any(BIRTH.search(word) for word in (*name_words(name), squashed(name)))

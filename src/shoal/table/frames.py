@@ -1,8 +1,8 @@
-"""Frames of pandas, polars and pyarrow: one look at them through narwhals, and new columns put into a copy.
+"""Data frames of pandas, polars and pyarrow: reads them through narwhals and puts new columns into a copy.
 
-Nothing here changes the frame that came in; untouched columns keep their type and bits, and the
-new ones take the place of the old in the same order of columns and rows. What a frame says beside
-its values (attributes of pandas, metadata of an Arrow schema) may tell of the original and stays behind.
+The original data frame is never modified. Unchanged columns keep their type and bits. New columns replace the old ones
+in the same order of columns and rows. Attributes of pandas and metadata of an Arrow schema may describe the original
+data, so the copy does not have them.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.errors import InputError, UsageError
+from shoal.errors import InputError, UsageError, counted
 
-TYPE_METADATA = (b"_PL_", b"ARROW:extension:")  # in Arrow: of polars' categories, and of types beyond Arrow's own
+TYPE_METADATA = (b"_PL_", b"ARROW:extension:")  # Arrow metadata of polars categories and of extension types
 _LIBRARIES = (nw.Implementation.PANDAS, nw.Implementation.POLARS, nw.Implementation.PYARROW)
 
 
 def wrap(frame: Any) -> nw.DataFrame[Any]:
-    """The frame through narwhals, if it is one that can be protected."""
+    """Wrap a data frame with narwhals; raise an error if it cannot be protected."""
     if type(frame).__name__ == "LazyFrame":
-        raise UsageError("a lazy frame has no rows yet: call .collect() on it first")
+        raise UsageError("A lazy frame has no rows yet. Call .collect() on it first.")
     _check_names(frame)
     try:
         data: nw.DataFrame[Any] | None = nw.from_native(frame, eager_only=True)
@@ -37,18 +37,18 @@ def wrap(frame: Any) -> nw.DataFrame[Any]:
         data = None
     if data is None or data.implementation not in _LIBRARIES:
         raise UsageError(
-            "the data must be the path of a file or a frame of pandas, polars or pyarrow "
-            f"(DataFrame or Table), not {type(frame).__module__}.{type(frame).__qualname__}"
+            "The data must be the path of a file or a data frame of pandas, polars or pyarrow "
+            f"(DataFrame or Table), not {type(frame).__module__}.{type(frame).__qualname__}."
         )
     if not data.columns:
-        raise InputError("the data have no columns")
+        raise InputError("The data frame has no columns.")
     if len(data) == 0:
-        raise InputError(f"the data have no rows, only the columns {', '.join(data.columns)}")
+        raise InputError(f"The data have no rows, only the columns {', '.join(data.columns)}.")
     return data
 
 
 def kind(series: nw.Series[Any]) -> str:
-    """What a column holds: number, text, category, bool, date, time, empty or other."""
+    """The kind of a column: number, text, category, bool, date, time, empty or other."""
     dtype = series.dtype
     if dtype.is_numeric():
         return "number"
@@ -70,14 +70,14 @@ def kind(series: nw.Series[Any]) -> str:
 def replaced(
     data: nw.DataFrame[Any], new: Mapping[str, NDArray[Any]], drop: Collection[str], whole: Collection[str]
 ) -> Any:
-    """A native copy without the columns `drop` and with the values of `new`, in the same order.
+    """Copy a data frame without the columns `drop` and with the values of `new`, in the same order.
 
-    Numbers become float64 in the frame's own family of types; a column in `whole` is rounded and
-    keeps its integer type. Other values become text.
+    Numbers become float64 in the family of types that the frame uses. A column in `whole` is rounded and keeps its
+    integer type. Other values become text.
     """
     kept = [name for name in data.columns if name not in drop]
     if not kept:
-        raise UsageError("every column is an identifier: nothing would be left to release")
+        raise UsageError("Every column is removed, so nothing remains to be released. Remove fewer columns.")
     columns = {name: _column(data[name], values, name in whole) for name, values in new.items()}
     native = data.to_native()
     if data.implementation.is_pandas():
@@ -87,7 +87,7 @@ def replaced(
             copy[name] = values
         return copy
     if data.implementation.is_polars():
-        # Not by select: polars takes a name such as '^x$' for a pattern.
+        # polars' select would interpret a name such as '^x$' as a pattern.
         return type(native)([columns.get(name, native.get_column(name)) for name in kept])
     table = _without_metadata(native.select(kept))
     for name, values in columns.items():
@@ -105,7 +105,7 @@ def with_series(frame: Any, new: Mapping[str, nw.Series[Any]]) -> Any:
 
 
 def used_categories(series: nw.Series[Any]) -> nw.Series[Any]:
-    """A column of categories with only those that a record has, in their order; any other column as it is."""
+    """A column of categories without unused ones, in their order; any other column unchanged."""
     native, made = series.to_native(), None
     if series.implementation.is_polars() and isinstance(series.dtype, nw.Enum):
         used = native.unique().sort().drop_nulls().to_list()
@@ -142,21 +142,21 @@ def identical(first: nw.Series[Any], second: nw.Series[Any]) -> bool:
 
 
 def _used_dictionary(column: Any) -> Any:
-    """A dictionary column of pyarrow with the values that a record has, in their order."""
+    """A dictionary column of pyarrow without unused values, in their order."""
     arrow, column = importlib.import_module("pyarrow"), column.unify_dictionaries()
     codes = [chunk.indices.cast(arrow.int64()).fill_null(-1).to_numpy() for chunk in column.chunks]
     used = np.unique(np.concatenate(codes))
     used = used[used >= 0]
     chunks = []
-    for chunk, found in zip(column.chunks, codes, strict=True):
-        new = arrow.array(np.searchsorted(used, found), mask=found < 0).cast(column.type.index_type)
+    for chunk, chunk_codes in zip(column.chunks, codes, strict=True):
+        new = arrow.array(np.searchsorted(used, chunk_codes), mask=chunk_codes < 0).cast(column.type.index_type)
         values = chunk.dictionary.take(arrow.array(used))
         chunks.append(arrow.DictionaryArray.from_arrays(new, values, ordered=column.type.ordered))
     return arrow.chunked_array(chunks, type=column.type)
 
 
 def _without_metadata(table: Any) -> Any:
-    """A table of pyarrow without metadata but those of a column's type, and which columns are pandas' index."""
+    """A table of pyarrow with only two kinds of metadata: types of columns, and which columns are pandas' index."""
     bare = table.replace_schema_metadata(_pandas_index(table))
     for place, field in enumerate(bare.schema):
         kept = {key: value for key, value in (field.metadata or {}).items() if key.startswith(TYPE_METADATA)}
@@ -166,15 +166,15 @@ def _without_metadata(table: Any) -> Any:
 
 
 def _pandas_index(table: Any) -> dict[str, str] | None:
-    """Which columns pandas takes for its index, as pyarrow writes it down; nothing else of what that tells.
+    """The metadata with which pyarrow records which columns are pandas' index, without the other entries.
 
-    A range in place of a column is left out: it would tell how many rows the original had.
+    A range index is left out, because it would reveal how many rows the original had.
     """
     try:
-        given = json.loads((table.schema.metadata or {}).get(b"pandas", b"{}"))
-        index = [name for name in given.get("index_columns", ()) if name in table.column_names]
-        names = {column["field_name"]: column["name"] for column in given.get("columns", ()) if column}
-    except (ValueError, TypeError, KeyError, AttributeError):  # not as pyarrow writes it
+        metadata = json.loads((table.schema.metadata or {}).get(b"pandas", b"{}"))
+        index = [name for name in metadata.get("index_columns", ()) if name in table.column_names]
+        names = {column["field_name"]: column["name"] for column in metadata.get("columns", ()) if column}
+    except (ValueError, TypeError, KeyError, AttributeError):  # pyarrow did not write these metadata
         return None
     if not index:
         return None
@@ -188,35 +188,36 @@ def _pandas_index(table: Any) -> dict[str, str] | None:
 def _check_names(frame: Any) -> None:
     columns = getattr(frame, "column_names", None) or getattr(frame, "columns", None)
     if columns is None or not isinstance(getattr(frame, "shape", None), tuple):
-        return  # no frame: the caller says so
-    given = list(columns) if not hasattr(columns, "tolist") else columns.tolist()
-    check_names(given)
+        return  # not a data frame: the caller raises the error
+    check_names(list(columns) if not hasattr(columns, "tolist") else columns.tolist())
 
 
 def check_names(names: list[Any]) -> None:
-    """An error if a name of a column is empty, stands twice, is not text, or is a pattern to polars."""
+    """Raise an error if a column name is empty, repeated, not text, or a pattern to polars."""
     check_unique(names)
     if "" in names:
-        raise InputError(f"Column {names.index('') + 1} has no name: give it one.")
+        raise InputError(f"Column {names.index('') + 1} has no name. Give it one.")
     for name in names:
         if not isinstance(name, str):
-            raise InputError(f"names of columns must be text, not {name!r}; frame.columns.astype(str) makes them so")
-        if name.startswith("^") and name.endswith("$"):  # polars takes such a name for a regular expression
             raise InputError(
-                f"The column name {name!r} begins with ^ and ends with $, which other programs take for a pattern that "
-                "matches other columns. Rename the column."
+                f"Column names must be text, not {name!r}. In pandas: frame.columns = frame.columns.astype(str)."
+            )
+        if name.startswith("^") and name.endswith("$"):  # polars interprets such a name as a regular expression
+            raise InputError(
+                f"The column name {name!r} begins with ^ and ends with $. Other programs interpret such a name as a "
+                "pattern that matches other columns. Rename the column."
             )
 
 
 def check_unique(names: list[Any]) -> None:
-    """An error if a name stands twice; it tells which and where."""
+    """Raise an error that names the repeated column name and its positions, if there is one."""
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        places = [str(i + 1) for i, name in enumerate(names) if name == twice[0]]
-        more = f" ({len(twice) - 1} more names too)" if len(twice) > 1 else ""
+        positions = [str(i + 1) for i, name in enumerate(names) if name == twice[0]]
+        more = f" The same is true of {counted(len(twice) - 1, 'other name')}." if len(twice) > 1 else ""
         raise InputError(
-            f"the column name {twice[0]!r} stands twice or more, at the places {', '.join(places)}{more}: "
-            "give every column a name of its own"
+            f"Several columns have the name {twice[0]!r}: columns {', '.join(positions)}.{more} Give every column a "
+            "different name."
         )
 
 
@@ -228,10 +229,10 @@ def _kind_of_objects(values: list[Any]) -> str:
 
 
 def _column(old: nw.Series[Any], values: NDArray[Any], whole: bool) -> Any:
-    """New values for a column as a native series of the old one's family."""
+    """New values of a column as a series of the same library and family of types."""
     values = np.asarray(values)
     if values.shape != (len(old),):
-        raise UsageError(f"the column {old.name!r} needs {len(old)} new values, not an array of shape {values.shape}")
+        raise UsageError(f"The column {old.name!r} needs {len(old)} new values, not an array of shape {values.shape}.")
     if values.dtype.kind not in "iuf":
         return _series(old, [None if v is None else str(v) for v in values.tolist()], _native_type(old, nw.String))
     if whole:
@@ -241,13 +242,15 @@ def _column(old: nw.Series[Any], values: NDArray[Any], whole: bool) -> Any:
         with np.errstate(invalid="ignore"):
             whole_values = values.astype(np.uint64 if old.dtype.is_unsigned_integer() else np.int64)
         if not np.array_equal(whole_values.astype(np.float64), values):
-            raise UsageError(f"the new values of {old.name!r} do not fit its type {old.dtype}: leave it unrounded")
+            raise UsageError(
+                f"The rounded values of {old.name!r} do not fit its type {old.dtype}. Do not round this column."
+            )
         return _series(old, whole_values, _native_type(old, old.dtype))
     return _series(old, values.astype(np.float64), _native_type(old, nw.Float64))
 
 
 def _native_type(old: nw.Series[Any], dtype: Any) -> Any:
-    """A type as the frame's library writes it; pandas has three families, and the old column's is kept."""
+    """A type of the frame's library; pandas has three families of types, and the column keeps its family."""
     empty = old.head(0)
     native = empty.to_native() if old.dtype == dtype else _cast(empty, dtype)
     return native.type if old.implementation.is_pyarrow() else native.dtype

@@ -1,7 +1,8 @@
-"""What a column holds: numbers, dates, ordinal or nominal labels, and the labels as codes.
+"""Kinds of columns (number, date, ordinal, nominal), and labels as codes.
 
-The roles of a table say so, else the type of the column: text, categories and booleans are nominal, an Enum and an
-ordered category ordinal (Stevens 1946 for the scales). Numbers that a file labels are codes, and nobody guesses which.
+The roles of a table decide the kind, otherwise the type of the column decides. Text, categories and booleans are
+nominal; an Enum and an ordered category are ordinal (Stevens 1946 defines the scales). Numbers that a file labels are
+codes; Shoal never guesses whether these have an order.
 """
 
 from __future__ import annotations
@@ -19,14 +20,17 @@ from shoal.table.cells import cells
 from shoal.table.column import Column
 from shoal.table.table import Table
 
-CODES = "codes"  # an order that says: as the codes rise
+CODES = "codes"  # the order of a column whose codes rise with its values
 
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """A column of labels: each record's code, each code's text (None: missing) and one row of the table that has it.
+    """A column of labels.
 
-    Indices of ordinal columns are ranks; a rank that no record has is in row -1.
+    Attributes:
+        codes: The code of each record. The codes of an ordinal column are ranks.
+        texts: The text of each code; None for missing values.
+        rows: One row of the table per code; -1 for a rank that no record has.
     """
 
     name: str
@@ -37,25 +41,25 @@ class Labels:
 
     @property
     def dimensions(self) -> int:
-        """Its columns in the matrix: the rank, or one indicator per value."""
+        """How many columns of the matrix it needs: one for the rank, or one indicator per value."""
         return 1 if self.kind == "ordinal" else len(self.texts)
 
     def gini(self, weights: Floats | None = None) -> float:
-        """The chance that two records drawn with replacement differ: the sum of p(1 - p)."""
+        """The probability that two records drawn with replacement differ: the sum of p(1 - p)."""
         counts = np.bincount(self.codes, weights, minlength=len(self.texts))
         shares = counts / counts.sum()
         return float((shares * (1.0 - shares)).sum())
 
 
 def kind_of(table: Table, name: str) -> str:
-    """number, date, ordinal or nominal: as the roles say, else the file's own declaration or type."""
+    """The kind of a column (number, date, ordinal or nominal), by its role, or else by its declaration or type."""
     roles = table.roles
     declared = {"--order": name in roles.order, "--nominal": name in roles.nominal, "--numeric": name in roles.numeric}
-    said = [option for option, named in declared.items() if named]
-    if len(said) > 1:
-        raise UsageError(f"The column {name!r} is named in {' and '.join(said)}: name it once.")
-    if said:
-        return {"--order": "ordinal", "--nominal": "nominal", "--numeric": "number"}[said[0]]
+    named_in = [option for option, named in declared.items() if named]
+    if len(named_in) > 1:
+        raise UsageError(f"The column {name!r} is named in {' and '.join(named_in)}. Name it once.")
+    if named_in:
+        return {"--order": "ordinal", "--nominal": "nominal", "--numeric": "number"}[named_in[0]]
     column = table[name]
     if column.kind == "category" and column.ordered:
         return "ordinal"
@@ -65,7 +69,7 @@ def kind_of(table: Table, name: str) -> str:
         return _date(column.series)
     if column.kind == "text":
         return _kind_of_text(column)
-    # Times, empty columns and the like are refused where their numbers are asked for.
+    # Times and empty columns raise an error when their numbers are needed.
     return "nominal" if column.kind in ("bool", "category") else "number"
 
 
@@ -95,13 +99,14 @@ def _date(series: nw.Series[Any]) -> str:
     if isinstance(series.dtype, nw.Datetime) and series.dtype.time_zone is not None:
         raise InputError(
             f"The column {series.name!r} holds times of day with a time zone ({series.dtype.time_zone}), which have no "
-            f"mean date: make it a date or an age, leave it out (--drop {series.name}), or use --as-is {series.name}."
+            f"mean date. Convert it to a date or an age, remove it (--drop {series.name}), or use "
+            f"--as-is {series.name}."
         )
     return "date"
 
 
 def _kind_of_text(column: Column) -> str:
-    """nominal; but a text column in which every value is a number holds numbers, unless one has a leading zero."""
+    """The kind of a text column: number if every value is a number without leading zeros, otherwise nominal."""
     name, texts = column.name, [text for text in column.stored.values if text is not None]
     dialect = None if column.source is None else column.source.dialect
     parsed = cells(
@@ -116,32 +121,35 @@ def _kind_of_text(column: Column) -> str:
         raise InputError(
             f"The column {name!r} holds mostly numbers, but also text: {texts[parsed.first_bad]!r} in row {row} "
             f"({parsed.bad:,} such values). If they are labels, use --nominal {name}, or --order {name}=… (lowest "
-            f"first) if they have an order. Correct the file if it is a slip. Or leave the column out: --drop {name}."
+            f"first) if they have an order. If they are mistakes, correct the file. Or remove the column: "
+            f"--drop {name}."
         )
     return "nominal"
 
 
 def _distinct(column: Column) -> Labels:
-    """The distinct values of a column in rising order, missing last; each record's code."""
+    """The distinct values of a column in ascending order, missing last, and the code of each record."""
     if column.series.dtype == nw.Object and column.series.implementation.is_polars():
-        raise InputError(f"The column {column.name!r} holds Python objects, which polars cannot compare: make it text.")
+        raise InputError(
+            f"The column {column.name!r} holds Python objects, which polars cannot compare. Convert it to text."
+        )
     stored = column.stored
     texts = tuple(None if value is None else _text(value) for value in stored.values)
     return Labels(column.name, "nominal", stored.codes, texts, stored.first_rows())
 
 
 def _ranked(table: Table, labels: Labels) -> Labels:
-    """An ordinal column: its codes are the ranks in the given order, -1 where the value is missing."""
+    """An ordinal column: its codes are the ranks of the values, -1 for a missing value."""
     name, column = labels.name, table[labels.name]
     order = list(table.roles.order.get(name) or column.declared_order() or ())
     if (
         order in ([CODES], []) and column.series.dtype.is_numeric()
-    ):  # rising codes; a code that means missing has no rank
+    ):  # the codes are the order; a code that stands for missing has no rank
         order = [text for text in labels.texts if text is not None]
     rank = {text: i for i, text in enumerate(order)}
     if len(rank) < len(order):
         twice = next(text for i, text in enumerate(order) if rank[text] != i)
-        raise UsageError(f"The order of {name!r} has {twice!r} twice: each value stands once, the lowest first.")
+        raise UsageError(f"The order of {name!r} has {twice!r} twice. Name each value once, the lowest first.")
     source = table.source
     named = {} if source is None or source.labels is None else source.labels.values.get(name, {})
     names = {_text(code): label for code, label in named.items()}
@@ -149,15 +157,15 @@ def _ranked(table: Table, labels: Labels) -> Labels:
     for code, text in enumerate(labels.texts):
         if text is None or _declared_missing(text, column.missing_codes):
             continue
-        place = rank.get(text, rank.get(names.get(text, text)))
-        if place is None:
+        position = rank.get(text, rank.get(names.get(text, text)))
+        if position is None:
             rows = np.flatnonzero(labels.codes == code)
             raise InputError(
                 f"The column {name!r} has the value {text!r} ({rows.size:,} records, the first in row "
                 f"{column.row(int(rows[0]))}), which its order does not list: {', '.join(order)}. Add it to "
-                f"--order {name}=… in its place, or correct the file."
+                f"--order {name}=… in its position, or correct the file."
             )
-        lookup[code] = place
+        lookup[code] = position
     codes = lookup[labels.codes]
     rows = np.full(len(order), -1, dtype=np.int64)
     present = lookup >= 0
@@ -183,5 +191,5 @@ def _number(text: str) -> float | None:
 
 
 def _text(value: Any) -> str:
-    """A value as a person types it: the code 2.0 is 2."""
+    """A value as a person types it: 2.0 becomes 2."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

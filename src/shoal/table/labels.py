@@ -1,9 +1,9 @@
-"""Readable names of groups: intervals, a taxonomy's node where the group is exactly that node, else the values.
+"""Readable names of categories: an interval, a node of the taxonomy, or the joined values.
 
     [20-34]           whole numbers from 20 to 34        [1.5-3)   numbers from 1.5 up to, not including, 3
     Europe            a node of the taxonomy             France | Italy   joined values
     all but A | B     most of the domain                 any       all of it
-Names are unique within an attribute. Missing values are named, never left blank.
+A name is unique within its column. Missing values have a name, too.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from shoal.table.domain import Domain
 
 SUPPRESSED = "*"
 ANY = "any"
-FEW = 4  # values that "all but" may leave out
+MOST_LEFT_OUT = 4  # values that "all but" may leave out
 
 
 def group_names(domain: Domain, groups: Sequence[Sequence[int]]) -> list[str]:
-    """A name for each group of value codes."""
-    given = [group_name(domain, group) for group in groups]
+    """A name for each category, which is a sequence of value codes."""
+    plain = [group_name(domain, group) for group in groups]
     taken = {str(value) for value in domain.values}
     names: list[str] = []
-    for group, name in zip(groups, given, strict=True):
+    for group, name in zip(groups, plain, strict=True):
         single = len(group) == 1 and not domain.edges
-        # A node named like another value, or two groups that share a name: fall back to the joined values.
-        if given.count(name) > 1 or (not single and name in taken) or name == SUPPRESSED:
+        # A node may have the name of a value, and two categories may share a name: then join the values.
+        if plain.count(name) > 1 or (not single and name in taken) or name == SUPPRESSED:
             name = " | ".join(value_name(domain, code) for code in group)
         while name in names or name == SUPPRESSED or (not single and name in taken):
             name = f"({name})"
@@ -34,7 +34,7 @@ def group_names(domain: Domain, groups: Sequence[Sequence[int]]) -> list[str]:
 
 
 def group_name(domain: Domain, group: Sequence[int]) -> str:
-    """The plainest name of a group."""
+    """The simplest name of a category."""
     if len(group) == domain.size and domain.size > 1 and not domain.numeric:
         return domain.taxonomy.name_of(frozenset(domain.values)) or ANY if domain.taxonomy else ANY
     if domain.numeric:
@@ -47,7 +47,7 @@ def group_name(domain: Domain, group: Sequence[int]) -> str:
         if node is not None:
             return node
     left_out = sorted(set(range(domain.size)) - set(group))
-    if len(left_out) <= FEW and len(group) > 2 * FEW:
+    if len(left_out) <= MOST_LEFT_OUT and len(group) > 2 * MOST_LEFT_OUT:
         return "all but " + " | ".join(value_name(domain, code) for code in left_out)
     return " | ".join(names)
 
@@ -60,7 +60,7 @@ def value_name(domain: Domain, code: int) -> str:
 
 
 def missing_name(domain: Domain) -> str:
-    """What missing values are called: a word that no value has."""
+    """The name of missing values, which differs from every value."""
     name = "missing"
     while name in domain.values:
         name = f"({name})"
@@ -68,7 +68,7 @@ def missing_name(domain: Domain) -> str:
 
 
 def interval(domain: Domain, codes: Sequence[int]) -> str:
-    """The interval that neighbouring numbers cover; a single exact number is itself."""
+    """The name of the interval of neighbouring numbers; the name of a single exact number is the number."""
     if not domain.edges:
         low, high = domain.values[codes[0]], domain.values[codes[-1]]
         return number(low) if low == high else _between(low, high, "]")
@@ -79,7 +79,7 @@ def interval(domain: Domain, codes: Sequence[int]) -> str:
 
 
 def number(value: float) -> str:
-    """A number without a needless point.
+    """A number without unnecessary decimals.
 
     >>> number(34.0), number(1e15), number(0.1)
     ('34', '1000000000000000', '0.1')

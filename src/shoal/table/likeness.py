@@ -1,8 +1,8 @@
 """Columns that look like direct identifiers or like the unit (the person or household that several rows belong to).
 
 The kinds of direct identifiers are those of the handbook of statistical disclosure control (Hundepool et al. 2012) and
-of the HIPAA safe harbor rule; IBANs are verified by their check digits (ISO 13616). Patterns are tested on a sample of
-each column, so that a file of a million rows takes a second. The reasons never quote a value.
+of the HIPAA safe harbor rule; check digits verify IBANs (ISO 13616). Patterns are tested on a sample of each column, so
+that a file of a million rows takes a second. The reasons never quote a value.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from shoal.table.column_names import (
 )
 
 SAMPLE = 1_000  # values per column on which a pattern is tested
-MOST = 0.9  # share of them that must fit it
+MOST = 0.9  # share of the sample that must match
 NEARLY_UNIQUE = 0.95
-MIN_ROWS = 20  # for a share of distinct texts to mean anything
-CHANCE = 1e-6  # of an agreement that is called no accident
+MIN_ROWS = 20  # fewer rows do not say whether texts are unique
+CHANCE = 1e-6  # below this probability an agreement is not an accident
 FEW_VALUES = 50
 TEXT = (pl.String, pl.Categorical, pl.Enum)
 
@@ -42,11 +42,11 @@ URL = r"^\s*(?i:https?://|ftp://|www\.)\S+"
 UUID = r"^\s*\{?(?i:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\}?\s*$"
 MAC = r"^\s*(?i:([0-9a-f]{2}[:-]){5}[0-9a-f]{2})\s*$"
 IBAN = r"^[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}$"
-# Ranges of years, postcodes (Portugal, USA) and times have the signs of phone numbers too.
+# Ranges of years, postcodes (Portugal, USA) and times consist of the same characters as phone numbers.
 NO_PHONE = r"^\s*([0-9]{4}\s*[-–/]\s*[0-9]{4}|[0-9]{4}-[0-9]{3}|[0-9]{5}-[0-9]{4})\s*$"
 PHONE = r"^\s*(\+|\(|[0-9])[0-9\s()/.\-–]{5,24}[0-9]\s*$"
 PHONE_SIGN = r"^\s*\+|[0-9)][\s/\-–]+[(0-9]|[0-9]\.[0-9]+\.[0-9]|^\s*\("
-# With decimals, points between thousands or a currency: a quantity, which is no key.
+# A number with decimals, thousands separators or a currency is a quantity and not a key.
 QUANTITY = (
     r"^\s*[€$£]?\s*[+-]?([0-9]+|[0-9]{1,3}([.,' ][0-9]{3})+|[0-9]*[.,][0-9]+|[0-9]{1,3}(,[0-9]{3})+\.[0-9]+|"
     r"[0-9]{1,3}(\.[0-9]{3})+,[0-9]+)([eE][+-]?[0-9]+)?\s*(%|€|\$|£|EUR|USD|GBP|CHF|SEK|NOK|DKK|PLN|JPY)?\s*$"
@@ -62,7 +62,7 @@ DATE = r"^\s*([0-9]{4}[-/][0-9]{1,2}[-/][0-9]{1,2}([T ].*)?|[0-9]{1,2}[./-][0-9]
 
 
 def identifier_reason(column: pl.Series) -> str | None:
-    """Why a column looks like a direct identifier, in plain words; None if it does not.
+    """Why a column looks like a direct identifier; None if it does not.
 
     >>> identifier_reason(pl.Series("contact", ["ann@example.org", "bob@example.org"]))
     'the values are e-mail addresses'
@@ -96,7 +96,7 @@ def _present(column: pl.Series) -> pl.Series | None:
 
 
 def _sampled(values: pl.Series) -> pl.Series:
-    """Values from the whole length of the column: a sorted file has its odd values at the ends."""
+    """A sample at equal distances, because a sorted file has its unusual values at the ends."""
     return values.gather_every(max(1, -(-values.len() // SAMPLE)))
 
 
@@ -129,24 +129,24 @@ def _text_reason(values: pl.Series) -> str | None:
 
 
 def _unique_text_reason(values: pl.Series) -> str | None:
-    """Texts that differ from row to row, or that the column's name calls names or keys."""
+    """Why texts look like identifiers: nearly all are different, or the column has the name of names or keys."""
     name, n = values.name, values.len()
     sample = _sampled(values)
     named = is_person_name(name) or key_stem(name) is not None
     if not named and 2 * sample.n_unique() < sample.len():
-        return None  # more than half of the rows share their text: counting them all is not needed
+        return None  # more than half of the rows share their text, so a full count is not needed
     distinct = values.n_unique()
     if n >= MIN_ROWS and distinct > NEARLY_UNIQUE * n:
         return f"{_percent(distinct, n)} of the texts are different"
     if n >= MIN_ROWS and 2 * _unique_rows(values) > n and _share(sample, FULL_NAME) >= MOST:
         return f"{_percent(distinct, n)} of the texts are different, and they look like names of people"
     if is_person_name(name) and distinct >= MIN_ROWS and (squashed(name) not in PLAIN_NAMES or distinct > 0.05 * n):
-        return f"the column's name says names or addresses, and there are {distinct:,} different texts"
+        return f"the column's name suggests names or addresses, and there are {distinct:,} different texts"
     return _key_reason(values, distinct)
 
 
 def _number_reason(values: pl.Series) -> str | None:
-    """Whole numbers that number the rows, or that are keys by their name or by their equal length."""
+    """Why whole numbers look like identifiers: they number the rows, or their name or equal length suggests keys."""
     name, n = values.name, values.len()
     low, high = int(values.min()), int(values.max())  # type: ignore[arg-type]
     sample = _sampled(values)
@@ -170,7 +170,7 @@ def _number_reason(values: pl.Series) -> str | None:
 
 
 def _key_reason(values: pl.Series, distinct: int) -> str | None:
-    """A column that is called a key and has a value of its own in most rows."""
+    """Why a column looks like a key: its name suggests it, and most rows have different values."""
     n = values.len()
     stem = key_stem(values.name)
     if stem is None or n < 3 or COUNTED.intersection(stem):
@@ -179,18 +179,20 @@ def _key_reason(values: pl.Series, distinct: int) -> str | None:
         return None
     if 3 * distinct <= 2 * n and 2 * _unique_rows(values) <= n:
         return None  # the values repeat: unit_reason decides
-    return f"the column's name says that it is a key, and {_percent(distinct, n)} of the values are different"
+    return f"the column's name suggests a key, and {_percent(distinct, n)} of the values are different"
 
 
 def _birth_reason(dates: pl.Series, values: pl.Series) -> str | None:
-    """Dates to the day that the column's name or their spread shows to be dates of birth; `dates` is a sample."""
+    """Why exact dates look like dates of birth: the column's name or their range suggests it; `dates` is a sample."""
     dates = dates.drop_nulls()
     if dates.len() == 0 or (dates.len() > 1 and dates.dt.day().n_unique() == 1):
         return None  # months or years
     if is_birth_name(values.name):
-        return "the values are dates of birth, by the column's name"
+        return "the column's name suggests dates of birth"
     days = np.sort(dates.cast(pl.Int32).to_numpy())
-    years = float(np.quantile(days, 0.99) - np.quantile(days, 0.01)) / 365.25  # without odd dates such as 9999-12-31
+    years = (
+        float(np.quantile(days, 0.99) - np.quantile(days, 0.01)) / 365.25
+    )  # without unusual dates such as 9999-12-31
     if values.len() < MIN_ROWS or years <= 30:
         return None
     distinct = values.n_unique()
@@ -256,7 +258,7 @@ KINDS: tuple[tuple[str, Callable[[pl.Series, str], bool]], ...] = (
 
 
 def _dates(sample: pl.Series) -> pl.Series | None:
-    """A sample of text as dates, if most are dates."""
+    """A sample of texts as dates; None if too few are dates."""
     if _share(sample, DATE) < MOST:
         return None
     head = sample.str.replace(r"[T ].*$", "")
@@ -266,7 +268,7 @@ def _dates(sample: pl.Series) -> pl.Series | None:
 
 
 def _dates_of_numbers(sample: pl.Series, low: int, high: int) -> pl.Series | None:
-    """A sample of whole numbers such as 19800131 as dates."""
+    """A sample of whole numbers such as 19800131 as dates; None if they are not dates."""
     if low < 1850_01_01 or high > 2100_12_31:
         return None
     parsed = sample.cast(pl.Int64).cast(pl.String).str.to_date("%Y%m%d", strict=False)
@@ -279,8 +281,8 @@ def _dates_of_numbers(sample: pl.Series, low: int, high: int) -> pl.Series | Non
 def unit_reason(frame: pl.DataFrame, name: str) -> str | None:
     """Why a column looks like the unit, the person or household that several rows belong to; None if it does not.
 
-    The values must repeat, and either the column has the name of a unit, or equal values stand in consecutive rows (or
-    equally often) and another column is constant within each of them, which is no accident.
+    The values must repeat. In addition, either the column has the name of a unit, or equal values are in consecutive
+    rows (or equally frequent) and another column is constant within each of them, beyond chance.
     """
     values = _present(frame.get_column(name))
     if values is None or values.len() < MIN_ROWS or values.dtype in (pl.Date, pl.Datetime) or not _is_code(values):
@@ -297,20 +299,20 @@ def unit_reason(frame: pl.DataFrame, name: str) -> str | None:
         return None
     share = f"{values.len():,} rows have {distinct:,} values ({rows_per_value:.1f} rows per value)"
     if named:
-        return f"the column's name says person, household or key, and {share}"
+        return f"the column's name suggests a person, household or key, and {share}"
     balanced = int(sizes.min()) == int(sizes.max())
     consecutive = _runs(values) == distinct and _sizes_of_units(sizes)
     constant = _constant_within(frame, name) if balanced or consecutive else None
     if constant is None:
         return None
-    where = "equally often" if balanced else "in consecutive rows"
-    return f"equal values stand {where}, {share}, and {constant!r} is the same in all rows of each"
+    where = "equally frequent" if balanced else "in consecutive rows"
+    return f"equal values are {where}, {share}, and {constant!r} is the same in all rows of each value"
 
 
 def repeated_identifier_reason(column: pl.Series) -> str | None:
-    """Why a column that was named an identifier shows that several rows belong to one person; None if it does not.
+    """Why an identifier column shows that several rows belong to one person; None if it does not.
 
-    Parts of names and addresses and dates of birth are shared by different people: they show nothing.
+    Different people share parts of names, addresses and dates of birth, so these are not evidence.
 
     >>> repeated_identifier_reason(pl.Series("member", [f"M{i // 3}" for i in range(60)]))
     '60 of 60 rows share their value with another row: the rows are not one per person'
@@ -335,7 +337,7 @@ def _is_code(values: pl.Series) -> bool:
 
 
 def _codes_only(values: pl.Series) -> bool:
-    """Whole numbers, or texts with a digit: words such as names of districts are not codes."""
+    """Whether the values are whole numbers or texts with a digit; words such as names of regions are not codes."""
     return values.dtype != pl.String or _share(_sampled(values), r"[0-9]") >= MOST
 
 
@@ -348,7 +350,7 @@ def _runs(values: pl.Series) -> int:
 
 
 def _sizes_of_units(sizes: NDArray[np.int64]) -> bool:
-    """Households and panels: small, or of one size. Places and classes are larger and differ in size."""
+    """Whether the sizes are those of households and panels: small or equal. Places and classes are larger and vary."""
     same = float(np.mean(sizes == np.bincount(sizes).argmax()))
     return same >= 0.9 or (float(sizes.mean()) <= 8 and int(sizes.max()) <= 40)
 
@@ -356,8 +358,8 @@ def _sizes_of_units(sizes: NDArray[np.int64]) -> bool:
 def _constant_within(frame: pl.DataFrame, name: str) -> str | None:
     """Another column with few values that is constant within every value of this one, beyond chance.
 
-    A column that keeps its value over long runs of units (the age group in a file sorted by age) is a function of the
-    order and shows nothing.
+    A column that keeps its value over many consecutive units, such as the age group in a file sorted by age, depends on
+    the row order and is not evidence.
     """
     hashes = cell_hashes(frame.get_column(name))
     _, first = np.unique(hashes, return_index=True)
@@ -383,9 +385,9 @@ def _constant_within(frame: pl.DataFrame, name: str) -> str | None:
 
 
 def agreement_chance(counts: NDArray[np.int64], agreements: int) -> float:
-    """A bound on the chance that so many rows agree with an earlier row of their value, by independence.
+    """An upper bound on the probability that so many rows agree with an earlier row of their value by accident.
 
-    Each agrees at most with the share of the most frequent value.
+    It assumes independent columns; a row agrees at most with the share of the most frequent value.
     """
     return float((counts.max() / counts.sum()) ** agreements)
 

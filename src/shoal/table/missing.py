@@ -1,6 +1,6 @@
-"""Missing values of the columns to protect: an error, rows left out, medians filled in, or a value of their own.
+"""Missing values in the columns to protect: raise an error, drop rows, fill in medians, or make them a category.
 
-Numbers are filled with the column's median. Dates and ranks get the lower median, a value that some record has.
+Missing numbers become the median of the column. Dates and ranks become the lower median, a value that some record has.
 """
 
 from __future__ import annotations
@@ -20,17 +20,22 @@ if TYPE_CHECKING:
 
 HOWS = {
     "error": "",
-    "drop": "--missing drop leaves out the {rows} concerned",
-    "median": "--missing median fills in the column's median",
-    "category": "--missing category makes them a value of their own",
+    "drop": "--missing drop removes {rows}",
+    "median": "--missing median fills in the median of the column",
+    "category": "--missing category makes them a category of their own",
 }
 
 
 def without_missing(table: Table, how: str, kinds: Mapping[str, str]) -> Table:
-    """The table without missing values in the columns of `kinds`, which says how each column is meant.
+    """The table without missing values in the columns of `kinds`.
 
-    A missing value of a nominal column is a value of its own, unless rows are dropped. A column of kind "value" is
-    coded whatever it holds, and has no median; only its missing values can be a category, which is nothing to do.
+    A missing value of a nominal column is a category of its own, unless rows are dropped. A column of the kind "value"
+    has no median, but its missing values can be a category; then the table is returned unchanged.
+
+    Args:
+        table: The table.
+        how: "error", "drop", "median" or "category".
+        kinds: The kind of each column: number, date, ordinal, nominal or value.
     """
     coded = "value" in kinds.values()
     allowed = ("category", "drop", "error") if coded else ("error", "drop", "median")
@@ -53,7 +58,7 @@ def without_missing(table: Table, how: str, kinds: Mapping[str, str]) -> Table:
 
 
 def _ordered(table: Table, name: str, kind: str) -> Floats:
-    """Numbers, days or ranks, NaN where missing."""
+    """The numbers, days or ranks of a column, NaN for missing ones."""
     from shoal.table.kinds import labels_of
 
     if kind == "number":
@@ -69,19 +74,22 @@ def _ordered(table: Table, name: str, kind: str) -> Floats:
 def _message(table: Table, gaps: Mapping[str, Bools], allowed: tuple[str, ...]) -> str:
     name, here = next(iter(gaps.items()))
     if here.all():
-        return f"the column {name!r} has no values at all: leave it out (--drop {name})"
+        return f"The column {name!r} has no values. Remove it (--drop {name})."
     others = list(gaps)[1:]
-    also = f"; {', '.join(map(repr, others[:5]))}{' and others' if others[5:] else ''} too" if others else ""
+    also = ""
+    if others:
+        listed = f"{', '.join(map(repr, others[:5]))}{' and others' if others[5:] else ''}"
+        also = f" Other columns with missing values: {listed}."
     rows = counted(int(np.any(list(gaps.values()), axis=0).sum()), "row")
     ways = ", ".join(HOWS[how].format(rows=rows) for how in allowed if HOWS[how])
     return (
-        f"the column {name!r} has {counted(int(here.sum()), 'missing value')}{_marks(table, name)}, the first in row "
-        f"{table[name].row(int(here.argmax()))}{also}. Choose what to do: {ways}; or leave it out (--drop {name})"
+        f"The column {name!r} has {counted(int(here.sum()), 'missing value')}{_marks(table, name)}, the first in row "
+        f"{table[name].row(int(here.argmax()))}.{also} Choose what to do: {ways}, --drop {name} removes the column."
     )
 
 
 def _marks(table: Table, name: str) -> str:
-    """The marks and codes that count as missing in a column, if there are any."""
+    """The texts and codes that count as missing in a column, in parentheses, if there are any."""
     source = table.source
     if source is None:
         return ""
@@ -97,13 +105,16 @@ def _dropped(table: Table, gaps: Mapping[str, Bools], allowed: tuple[str, ...]) 
     if not kept.any():
         other = "fill in medians (--missing median)"
         if "category" in allowed:
-            other = "make missing values a value of their own (--missing category)"
+            other = "make missing values a category (--missing category)"
         raise InputError(
-            f"every row has a missing value in {', '.join(gaps)}: dropping them leaves nothing. Leave out the column "
-            f"that misses most, or {other}"
+            f"Every row has a missing value in {', '.join(gaps)}, so no row remains without them. Remove the column "
+            f"with the most missing values (--drop), or {other}."
         )
-    lost = counted(table.rows - int(kept.sum()), "row")
-    notice(f"{lost} of {table.rows} left out for missing values in {', '.join(gaps)}")
+    dropped = table.rows - int(kept.sum())
+    notice(
+        f"{dropped:,} of {counted(table.rows, 'row')} {'was' if dropped == 1 else 'were'} dropped because of missing "
+        f"values in {', '.join(gaps)}."
+    )
     return table.take(kept)
 
 
@@ -117,7 +128,7 @@ def _filled(table: Table, gaps: Mapping[str, Floats], kinds: Mapping[str, str]) 
     for name, values in gaps.items():
         absent = np.isnan(values)
         if absent.all():
-            raise InputError(f"the column {name!r} has no values, hence no median: leave it out")
+            raise InputError(f"The column {name!r} has no values and therefore no median. Remove it (--drop {name}).")
         if kinds[name] == "number":
             middle = median(values[~absent], None if weights is None else weights[~absent])
             numbers[name] = np.where(absent, middle, values)
@@ -127,27 +138,27 @@ def _filled(table: Table, gaps: Mapping[str, Floats], kinds: Mapping[str, str]) 
             series[name] = data[name][np.where(absent, row, np.arange(table.rows))]
             shown = str(data[name][row])
         filled.append(f"{name} ({counted(int(absent.sum()), 'cell')}: {shown})")
-    notice(f"missing values filled with the column's median: {', '.join(filled)}")
+    notice(f"Missing values were replaced by the median of the column: {', '.join(filled)}.")
     whole = [name for name, values in numbers.items() if all_whole(values)]
     frame = replaced(data, numbers, (), whole) if numbers else table.frame
     return table.with_frame(with_series(frame, series))
 
 
 def median(values: Floats, weights: Floats | None) -> float:
-    """The value with half of the weight on either side; between two such, their mean."""
+    """The weighted median: half of the weight lies on either side; the mean of two such values."""
     if weights is None:
         return float(np.median(values))
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(weights[order])
     half = reached[-1] / 2
-    place = int(np.searchsorted(reached, half))
-    if reached[place] > half or place + 1 == order.size:
-        return float(values[order[place]])
-    return float((values[order[place]] + values[order[place + 1]]) / 2)
+    middle = int(np.searchsorted(reached, half))
+    if reached[middle] > half or middle + 1 == order.size:
+        return float(values[order[middle]])
+    return float((values[order[middle]] + values[order[middle + 1]]) / 2)
 
 
 def _lower_median_row(values: Floats, weights: Floats | None) -> int:
-    """A row with the lower median of the values that are there."""
+    """A row with the lower median of the values that are not missing."""
     order = np.argsort(values, kind="stable")[: int((~np.isnan(values)).sum())]
     reached = np.cumsum(np.ones(order.size) if weights is None else weights[order])
     return int(order[np.searchsorted(reached, reached[-1] / 2)])

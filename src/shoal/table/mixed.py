@@ -19,19 +19,19 @@ from shoal.errors import InputError, UsageError, check_choice
 from shoal.notices import notice
 from shoal.table.kinds import Labels, kinds_of, labels_of
 from shoal.table.scaling import SCALINGS, scale
-from shoal.table.table import Table
+from shoal.table.table import Table, all_constant, some_constant, too_wide
 
-MOST_VALUES = 1_000  # of a nominal column: each is a dimension of the search
-COSTLY_VALUES = 100  # from which on the run says what they cost
-MOST_BYTES = 4 * 10**9  # of the matrix; a search needs several of that size
-NEARLY_UNIQUE = 0.9  # distinct values per record: such labels name people
-CODE_VALUES = 12  # whole numbers with at most so many values may be codes
-CODE_RECORDS = 100  # in a smaller file few values are no sign of codes
+MOST_VALUES = 1_000  # most values of a nominal column: each is a dimension of the search
+COSTLY_VALUES = 100  # above this number of values, a notice says what they cost
+MOST_BYTES = 4 * 10**9  # largest matrix; a search needs several of this size
+NEARLY_UNIQUE = 0.9  # distinct values per record above which labels name people
+CODE_VALUES = 12  # whole numbers with at most this many values may be codes
+CODE_RECORDS = 100  # in a smaller file, few distinct values do not suggest codes
 
 
 @dataclass(frozen=True, eq=False)
 class MixedColumns:
-    """The protected columns of a table: `measured` are numbers and dates, `labels` the others."""
+    """The protected columns of a table: `measured` are numbers and dates, `labels` are the others."""
 
     table: Table
     names: tuple[str, ...]
@@ -41,7 +41,7 @@ class MixedColumns:
 
     @property
     def values(self) -> Floats:
-        """Numbers and days, one column each; stacked anew each time, so that a search need not keep them twice."""
+        """The numbers and days, one column each. The array is made on each call, so that a search can release it."""
         values = np.empty((self.table.rows, len(self.measured)))
         for j, name in enumerate(self.measured):
             values[:, j] = self.table[name].days if self.kinds[name] == "date" else self.table[name].numbers
@@ -50,10 +50,13 @@ class MixedColumns:
     def matrix(
         self, scaling: str = "standard", weights: Floats | None = None, importance: Mapping[str, float] | None = None
     ) -> Floats:
-        """One row per record: numbers and dates, then ranks, then indicators; every column's total variance is 1.
+        """One row per record: numbers and dates, then ranks, then indicators.
 
-        With minmax scaling every column has the range 1: two different values of a nominal column are 1 apart.
-        importance: what a column's squared distances are multiplied by, 1 by default.
+        Args:
+            scaling: With "standard", the total variance of every column is 1. With "minmax", its range is 1, and two
+                different values of a nominal column have the distance 1.
+            weights: The weights of the records.
+            importance: The factor of the squared distances of a column, 1 by default.
         """
         check_choice("scaling", scaling, SCALINGS)
         factors = self._factors(importance or {})
@@ -62,8 +65,8 @@ class MixedColumns:
             return scaled if not importance else scaled * np.array([factors[name] for name in self.measured])
         if scaling == "none":
             raise UsageError(
-                f"The columns {', '.join(self.labels)} hold labels, which have no unit: use --scaling standard or "
-                "minmax, or protect the columns of numbers alone."
+                f"The columns {', '.join(self.labels)} hold labels, which must be scaled. Use --scaling standard or "
+                "--scaling minmax, or protect only the columns of numbers."
             )
         matrix = np.zeros((self.table.rows, self.dimensions))
         used = len(self.measured)
@@ -84,7 +87,7 @@ class MixedColumns:
 
     @property
     def dimensions(self) -> int:
-        """The columns of the matrix."""
+        """The number of columns of the matrix."""
         return len(self.measured) + sum(label.dimensions for label in self.labels.values())
 
     def _in_blocks(self) -> list[tuple[str, Labels]]:
@@ -94,16 +97,20 @@ class MixedColumns:
     def _factors(self, importance: Mapping[str, float]) -> dict[str, float]:
         for name, weight in importance.items():
             if name not in self.names:
-                raise UsageError(f"importance: {name!r} is not a protected column ({', '.join(self.names)}).")
+                raise UsageError(
+                    f"The importance names {name!r}, which is not a protected column. The protected columns are: "
+                    f"{', '.join(self.names)}."
+                )
             if not 0.0 < weight < np.inf:
                 raise UsageError(f"The importance of {name!r} must be a positive number, not {weight!r}.")
         return {name: float(np.sqrt(importance.get(name, 1.0))) for name in self.names}
 
 
 def mixed_columns(table: Table, names: Sequence[str], *, allow_constant: bool = False) -> MixedColumns:
-    """The columns by kind; numbers, dates and ranks must all be there (see `Table.with_missing`).
+    """The columns by kind; numbers, dates and ranks must not be missing (see `Table.with_missing`).
 
-    All columns constant is an error and some of them a warning, unless `allow_constant`.
+    Raises:
+        InputError: All columns are constant, and `allow_constant` is false. A warning names constant columns.
     """
     kinds = kinds_of(table, names)
     measured = tuple(name for name in names if kinds[name] in ("number", "date"))
@@ -119,11 +126,11 @@ def mixed_columns(table: Table, names: Sequence[str], *, allow_constant: bool = 
     return columns
 
 
-# -- the way back ------------------------------------------------------------------------------------
+# -- new values --------------------------------------------------------------------------------------
 
 
 def dated(old: nw.Series[Any], numbers: Floats) -> nw.Series[Any]:
-    """Whole days since 1970 as a column of the old one's library and type."""
+    """Whole days since 1970 as a column of the same library and type as the old one."""
     stamps = np.rint(numbers).astype(np.int64).astype("datetime64[D]")
     library = old.__native_namespace__()
     native: Any
@@ -140,11 +147,11 @@ def dated(old: nw.Series[Any], numbers: Floats) -> nw.Series[Any]:
     return made
 
 
-# -- limits and doubts -------------------------------------------------------------------------------
+# -- limits and warnings -----------------------------------------------------------------------------
 
 
 def check_size(columns: MixedColumns) -> None:
-    """An error for labels that are nearly unique, for too many of them, and for a matrix that is too large."""
+    """Raise an error if labels are nearly unique or too many, or if the matrix would be too large."""
     n = columns.table.rows
     for name, label in columns.labels.items():
         distinct = sum(text is not None for text in label.texts)
@@ -152,8 +159,8 @@ def check_size(columns: MixedColumns) -> None:
             continue
         if distinct > 2 and distinct >= NEARLY_UNIQUE * n:
             raise InputError(
-                f"The column {name!r} has {distinct:,} different values in {n:,} records: it looks like an identifier. "
-                f"Remove it (--identifiers {name} or --drop {name}), or put its values into few categories first."
+                f"The column {name!r} has {distinct:,} different values in {n:,} records and looks like an identifier. "
+                f"Remove it (--identifiers {name} or --drop {name}), or merge its values into a few categories first."
             )
         if distinct > MOST_VALUES:
             raise InputError(
@@ -164,57 +171,58 @@ def check_size(columns: MixedColumns) -> None:
     if size > MOST_BYTES and columns.labels:
         largest = max(columns.labels.values(), key=lambda label: label.dimensions)
         raise InputError(
-            f"The columns to protect make {columns.dimensions:,} dimensions, one for each value of a nominal column: "
-            f"{size / 1e9:.1f} GB for {n:,} records, and at most {MOST_BYTES / 1e9:.0f} GB are possible. Most has "
-            f"{largest.name!r} with {len(largest.texts):,} values. {_ways_out(largest.name)}"
+            f"The columns to protect have {columns.dimensions:,} dimensions, one per value of a nominal column. They "
+            f"need {size / 1e9:.1f} GB for {n:,} records, and at most {MOST_BYTES / 1e9:.0f} GB are possible. "
+            f"{largest.name!r} has the most values ({len(largest.texts):,}). {_ways_out(largest.name)}"
         )
 
 
 def cost_notice(columns: MixedColumns) -> str | None:
-    """What nominal columns with many values cost, if there are any."""
+    """The notice on nominal columns with many values, which take time; None if there are none."""
     large = {name: len(label.texts) for name, label in columns.labels.items() if label.kind == "nominal"}
     large = {name: count for name, count in large.items() if count > COSTLY_VALUES}
     if not large:
         return None
-    told = ", ".join(f"{name} ({count:,})" for name, count in large.items())
+    counts = ", ".join(f"{name} ({count:,})" for name, count in large.items())
     return (
-        f"nominal columns with many values: {told}. Each value is a dimension of the search, {columns.dimensions:,} in "
-        "all, and the time grows with them; coarser values (shoal generalize) make it faster and change fewer cells"
+        f"Some nominal columns have many values: {counts}. Each value is a dimension of the search "
+        f"({columns.dimensions:,} in total), and the run time grows with their number. Coarser values (shoal "
+        "generalize) make the run faster and change fewer cells."
     )
 
 
 def warn_of_codes(columns: MixedColumns) -> None:
-    """Warnings for numbers that may be codes, and that nobody declared numeric."""
+    """Warn about numbers that may be codes and that are not declared numeric."""
     numbers = [name for name in columns.measured if columns.kinds[name] == "number"]
-    for why, found in doubtful_codes(columns.table, numbers).items():
-        named = ",".join(found)
+    for reason, names in doubtful_codes(columns.table, numbers).items():
+        listed = ",".join(names)
         notice(
-            f"{why} may be codes, and are averaged as numbers here: {', '.join(found)}. Use --nominal {named} if they "
-            f"are codes, --numeric {named} if they are quantities"
+            f"{reason} may be codes, but Shoal averages them as numbers: {', '.join(names)}. Use --nominal {listed} if "
+            f"they are codes, --numeric {listed} if they are quantities."
         )
 
 
 def doubtful_codes(table: Table, names: Sequence[str]) -> dict[str, list[str]]:
-    """The columns of numbers that may be codes, by the reason: few whole values, 0 and 1, or labels for some values."""
-    found: dict[str, list[str]] = {}
+    """Columns of numbers that may be codes, by reason: few whole values, only 0 and 1, or labels for some values."""
+    doubtful: dict[str, list[str]] = {}
     for name in names:
         if name in table.roles.numeric:
             continue
         values = table[name].numbers
-        why = None
+        reason = None
         if _has_labels(table, name, values):
-            why = "numbers of which some have value labels"
-        elif table.rows >= CODE_RECORDS and _few_whole(values):
-            why = f"whole numbers with at most {CODE_VALUES} values"
+            reason = "Numbers of which some have value labels"
+        elif table.rows >= CODE_RECORDS and _has_few_whole_values(values):
+            reason = f"Whole numbers with at most {CODE_VALUES} values"
         elif np.array_equal(np.unique(values[~np.isnan(values)]), (0.0, 1.0)):
-            why = "columns of 0 and 1"
-        if why is not None:
-            found.setdefault(why, []).append(name)
-    return found
+            reason = "Columns of 0 and 1"
+        if reason is not None:
+            doubtful.setdefault(reason, []).append(name)
+    return doubtful
 
 
 def _has_labels(table: Table, name: str, values: Floats) -> bool:
-    """Whether the file has labels for two values of a column or more; one label may be that of a bound or of none."""
+    """Whether the file labels at least two values of a column; a single label may mark an upper limit or "none"."""
     source = table.source
     if source is None or source.labels is None or not source.untouched(table[name].series.to_polars()):
         return False
@@ -224,7 +232,7 @@ def _has_labels(table: Table, name: str, values: Floats) -> bool:
     return int(np.isin(meant, values).sum()) > 1
 
 
-def _few_whole(values: Floats) -> bool:
+def _has_few_whole_values(values: Floats) -> bool:
     if np.unique(values[:1000]).size > CODE_VALUES or not np.array_equal(values, np.rint(values)):
         return False
     return 1 < np.unique(values).size <= CODE_VALUES
@@ -232,8 +240,8 @@ def _few_whole(values: Floats) -> bool:
 
 def _ways_out(name: str) -> str:
     return (
-        f"Put its values into coarser categories first (shoal generalize), leave it out (--drop {name}), or, where "
-        f"nobody outside knows it, use --confidential {name}."
+        f"Merge its values into coarser categories first (shoal generalize), remove it (--drop {name}), or use "
+        f"--confidential {name} if no intruder knows it."
     )
 
 
@@ -243,15 +251,12 @@ def _check_constant(columns: MixedColumns, allow_constant: bool) -> None:
         width = np.ptp(values, axis=0)
     for name, wide in zip(measured, ~np.isfinite(width), strict=True):
         if wide:
-            raise InputError(f"The numbers of the column {name!r} lie too far apart to be subtracted: rescale it.")
+            raise InputError(too_wide(name))
     if allow_constant:
         return
     constant = [name for name, range_ in zip(measured, width, strict=True) if range_ == 0]
     constant += [name for name, label in labels.items() if label.codes.min() == label.codes.max()]
     if len(constant) == len(measured) + len(labels):
-        raise InputError(
-            f"All columns to protect are constant ({', '.join(constant)}): there is nothing to protect. Name others."
-        )
+        raise InputError(all_constant(constant))
     if constant:
-        what = "the column is" if len(constant) == 1 else "the columns are"
-        notice(f"{what} constant: {', '.join(map(repr, constant))}; one value does not tell records apart")
+        notice(some_constant(constant))

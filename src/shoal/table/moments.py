@@ -1,7 +1,7 @@
-"""Moments as text: dates with a time, at any unit and in any time zone, so that different moments have different texts.
+"""Dates with times as text, at any unit and in any time zone, so that different moments have different texts.
 
-Python's own dates know no nanoseconds and compare a repeated hour as one, so a column of them cannot go by way of
-Python's values. The texts are those of Python where both have them: 2020-10-25 02:30:00+01:00.
+Python's datetime does not have nanoseconds and treats the two passes of a repeated hour as equal, so the texts are made
+without it. Where both can express a moment, the text is that of Python: 2020-10-25 02:30:00+01:00.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ UNITS = {"ms": 10**3, "us": 10**6, "ns": 10**9}  # steps per second
 
 
 def is_beyond_python(series: nw.Series[Any]) -> bool:
-    """Whether a column has moments that Python's dates may confuse: nanoseconds, a time zone, or times of day."""
+    """Whether a column has moments that Python's datetime may confuse: nanoseconds, a time zone, or times of day."""
     dtype = series.dtype
     if dtype == nw.Time:
         return True
@@ -23,7 +23,7 @@ def is_beyond_python(series: nw.Series[Any]) -> bool:
 
 
 def moment_texts(series: nw.Series[Any]) -> pl.Series:
-    """Each moment as text, missing where it is missing.
+    """The text of each moment; a missing moment stays missing.
 
     >>> stamps = pl.Series("t", [0, 1, 10**9]).cast(pl.Datetime("ns"))
     >>> moment_texts(nw.from_native(stamps, series_only=True)).to_list()
@@ -37,7 +37,7 @@ def moment_texts(series: nw.Series[Any]) -> pl.Series:
 
 
 def _fraction(column: pl.Series, steps: int) -> pl.Series:
-    """What follows the second: nothing, six digits, or nine where nanoseconds are."""
+    """The fraction of the second: nothing, six digits, or nine digits for nanoseconds."""
     part = (column.to_physical() % steps) * (UNITS["ns"] // steps)
     digits = part.cast(pl.String).str.pad_start(9, "0")
     short = pl.when(part % 1000 == 0).then(pl.lit(".") + digits.str.slice(0, 6)).otherwise(pl.lit(".") + digits)

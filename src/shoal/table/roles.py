@@ -1,7 +1,7 @@
-"""What each column is for: its role decides whether it is removed, protected or released unchanged.
+"""Roles of columns: a role decides whether Shoal removes a column, protects it or releases it unchanged.
 
-Other tools say key variables for quasi-identifiers and sensitive for confidential columns. A column without a role
-counts as known to an intruder: it decides whether a release keeps its guarantee.
+sdcMicro calls quasi-identifiers key variables, and ARX calls confidential columns sensitive. Shoal assumes that an
+intruder knows a column without a role: the guarantee of a release covers it.
 """
 
 from __future__ import annotations
@@ -26,15 +26,25 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Roles:
-    """The columns' roles in a release.
+    """The roles of the columns of a release.
 
-    identifiers, drop: removed. quasi: protected. confidential: released, must not be learnt. as_is: released unchanged
-    because the publisher states that no intruder knows it, with its reason in `reasons`. weight: a survey weight.
-    unit: the column whose value marks the rows of one person or household; False: every row is another person.
-    derived: columns that follow from protected ones and are protected with them. no_confidential: the publisher states
-    that no column is confidential. order: the values of ordinal columns, lowest first. nominal, numeric: what columns
-    of whole numbers hold. accept_derived: columns that may give a protected value away. by_pattern: as-is columns that
-    a pattern named.
+    Attributes:
+        identifiers: Columns that name a person. They are removed.
+        quasi: Quasi-identifiers, the columns that an intruder may know. They are protected.
+        confidential: Columns that an intruder must not learn. They are released unchanged.
+        weight: The column of survey weights.
+        unit: The column whose value is the same in all rows of one person or household; False if every row is another
+            person.
+        drop: Columns that are removed.
+        as_is: Columns that are released unchanged because the publisher declares that no intruder knows them.
+        derived: Columns that can be computed from protected ones, with these; they are protected together.
+        no_confidential: Whether the publisher declares that no column is confidential.
+        reasons: Why a column is released as is, by column.
+        order: The values of ordinal columns, lowest first.
+        nominal: Columns of whole numbers that hold codes without an order.
+        numeric: Columns of whole numbers that hold quantities.
+        accept_derived: Columns that may be released although protected values can be computed from them.
+        by_pattern: The as-is columns that a pattern such as `q1*` named.
 
     >>> Roles(quasi=["age", "income"]).quasi
     ('age', 'income')
@@ -63,13 +73,14 @@ class Roles:
             listed = {column: names(part, role) for column, part in dict(getattr(self, role)).items()}
             object.__setattr__(self, role, listed)
         if self.weight is not None and not isinstance(self.weight, str):
-            raise UsageError(f"weight must be the name of one column, not {self.weight!r}")
+            raise UsageError(f"weight must be the name of one column, not {self.weight!r}.")
         if self.unit is True or (self.unit is not None and not isinstance(self.unit, str | bool)):
-            raise UsageError(f"unit must be the name of one column, or False where there is none, not {self.unit!r}")
+            raise UsageError(f"unit must be the name of one column, or False if there is none, not {self.unit!r}.")
         self._check_once()
         if self.no_confidential and self.confidential:
             raise UsageError(
-                f"either a column is confidential ({self.confidential[0]!r}) or none is (no_confidential), not both"
+                f"The column {self.confidential[0]!r} is confidential, but no_confidential declares that no column is. "
+                "Remove one of the two."
             )
 
     def _check_once(self) -> None:
@@ -77,18 +88,18 @@ class Roles:
         for role, column in self.pairs():
             if column in taken:
                 both = f"twice in {role}" if taken[column] == role else f"in {taken[column]} and in {role}"
-                raise UsageError(f"the column {column!r} is {both}; a column has one role: name it once")
+                raise UsageError(f"The column {column!r} is {both}. A column has one role: name it once.")
             taken[column] = role
         for column in self.nominal:
             if column in self.numeric:
-                raise UsageError(f"the column {column!r} is both nominal and numeric: name it once")
+                raise UsageError(f"The column {column!r} is both nominal and numeric. Name it once.")
 
     def pairs(self) -> list[tuple[str, str]]:
-        """Every (role, column) that was assigned."""
-        found = [(role, column) for role in LISTS for column in getattr(self, role)]
-        found += [("derived", column) for column in self.derived]
+        """Every assigned role with its column, as (role, column)."""
+        pairs = [(role, column) for role in LISTS for column in getattr(self, role)]
+        pairs += [("derived", column) for column in self.derived]
         single = [("weight", self.weight), ("unit", self.unit)]
-        return found + [(role, column) for role, column in single if isinstance(column, str)]
+        return pairs + [(role, column) for role, column in single if isinstance(column, str)]
 
     @property
     def assigned(self) -> frozenset[str]:
@@ -102,7 +113,7 @@ class Roles:
         return (*self.identifiers, *self.drop, *unit)
 
     def check(self, columns: Sequence[str]) -> Roles:
-        """Itself if every named column is among `columns`; an error otherwise."""
+        """Return these roles if every named column is among `columns`; otherwise raise an error."""
         known = set(columns)
         for _, column in self.pairs():
             if column not in known:
@@ -110,9 +121,10 @@ class Roles:
         return self
 
     def resolve(self, columns: Sequence[str]) -> Roles:
-        """The roles with patterns (`q1*`) replaced by the columns they match; unknown names are an error.
+        """Replace patterns (`q1*`) by the columns that they match; raise an error for an unknown name.
 
-        A column of exactly the pattern's name wins, and a column named in another role is not matched.
+        If a column has exactly the name of the pattern, only this column is meant. A pattern never matches a column
+        that another role names.
         """
         known, exact = set(columns), {name for _, name in self.pairs() if name in set(columns)}
         new: dict[str, Any] = {}
@@ -120,11 +132,11 @@ class Roles:
         for role in (*LISTS, *KINDS):
             expanded: list[str] = []
             for name in getattr(self, role):
-                found = _matching(name, columns, known)
+                matches = _matching(name, columns, known)
                 if name not in known and role in LISTS:
-                    found = [column for column in found if column not in exact]
-                    matched += found if role == "as_is" else []
-                expanded += [column for column in found if column not in expanded]
+                    matches = [column for column in matches if column not in exact]
+                    matched += matches if role == "as_is" else []
+                expanded += [column for column in matches if column not in expanded]
             new[role] = tuple(expanded)
         named = [self.weight, self.unit, *self.derived, *self.order, *self.accept_derived]
         for name in (*named, *(source for part in self.derived.values() for source in part)):
@@ -139,7 +151,7 @@ class Roles:
         return replace(self, **new, reasons=reasons, by_pattern=tuple(dict.fromkeys(matched)))
 
     def over(self, other: Roles) -> Roles:
-        """These roles, completed by the `other` ones for columns that have none here; both are resolved."""
+        """These roles, and the `other` ones for the columns that have none here; both are resolved."""
         mine = self.assigned
         kept = {role: (*getattr(self, role), *(c for c in getattr(other, role) if c not in mine)) for role in LISTS}
         derived = {**{c: part for c, part in other.derived.items() if c not in mine}, **self.derived}
@@ -161,11 +173,11 @@ class Roles:
         )
 
     def of(self, column: str) -> str:
-        """A column's role in a word."""
+        """The role of a column, in words."""
         return next((WORDS.get(role, role) for role, name in self.pairs() if name == column), "none")
 
     def released(self) -> Roles:
-        """The roles of what is left once identifiers, dropped columns and the unit are removed."""
+        """The roles of the columns that remain without identifiers, dropped columns and the unit."""
         gone = set(self.removed)
         derived = {c: tuple(s for s in sources if s not in gone) for c, sources in self.derived.items()}
         return replace(
@@ -181,31 +193,31 @@ class Roles:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """What was given, without what is so by default: the arguments of `shoal.read`."""
-        found = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "by_pattern"}
-        return {name: value for name, value in found.items() if value or (value is False and name == "unit")}
+        """The arguments of `shoal.read` that make these roles, without defaults."""
+        arguments = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "by_pattern"}
+        return {name: value for name, value in arguments.items() if value or (value is False and name == "unit")}
 
 
 def _matching(name: str, columns: Sequence[str], known: set[str]) -> list[str]:
-    """The columns that a name or a pattern means."""
+    """The columns that a name or a pattern stands for."""
     if name in known:
         return [name]
     if not any(sign in name for sign in "*?["):
         raise unknown("column", name, columns)
-    found = [column for column in columns if fnmatchcase(column, name)]
-    if not found:
-        raise UsageError(f"the pattern {name!r} matches none of the columns: {', '.join(columns)}")
-    return found
+    matches = [column for column in columns if fnmatchcase(column, name)]
+    if not matches:
+        raise UsageError(f"The pattern {name!r} does not match any column. Available columns: {', '.join(columns)}.")
+    return matches
 
 
-def names(given: str | Iterable[str] | None, role: str) -> tuple[str, ...]:
+def names(value: str | Iterable[str] | None, role: str) -> tuple[str, ...]:
     """A tuple of column names from one name, several or none."""
-    if given is None:
+    if value is None:
         return ()
-    if isinstance(given, str):
-        return (given,)
-    listed = tuple(given)
+    if isinstance(value, str):
+        return (value,)
+    listed = tuple(value)
     for name in listed:
         if not isinstance(name, str):
-            raise UsageError(f"{role} must be names of columns, not {name!r}")
+            raise UsageError(f"{role} must be names of columns, not {name!r}.")
     return listed

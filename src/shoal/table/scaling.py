@@ -1,7 +1,7 @@
-"""Scales that make columns comparable before distances are taken (docs/explain/conventions.md).
+"""Scaling of columns, so that their distances are comparable (docs/explain/conventions.md).
 
-`standard` is the literature's benchmark: subtract the mean, divide by the population's
-standard deviation. `minmax` is the thesis's. A constant column becomes zeros.
+`standard` subtracts the mean and divides by the standard deviation of the population, as the published benchmarks do.
+`minmax` maps a column to the range 0 to 1. A constant column becomes zeros.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ def scale(values: Floats, scaling: str = "standard", weights: Floats | None = No
     values = np.asarray(values, dtype=np.float64)
     if scaling == "none":
         return np.array(values, order="C")
-    # The origin is moved first: with offsets of 1e9 the deviation would be lost in rounding.
+    # Subtract the minimum first: with an offset of 1e9, rounding would destroy the standard deviation.
     lowest, highest = values.min(axis=0), values.max(axis=0)
     with np.errstate(over="ignore"):
         scaled = values - lowest
         width = highest - lowest
-    scaled /= np.where(width > 0, width, 1.0)  # in place: a large file needs no further copies
+    scaled /= np.where(width > 0, width, 1.0)  # in place, because a large file should not be copied again
     if scaling == "minmax":
         return np.ascontiguousarray(scaled)
     scaled -= np.average(scaled, axis=0, weights=weights)
-    deviation = np.sqrt(np.average(scaled**2, axis=0, weights=weights))
+    standard_deviation = np.sqrt(np.average(scaled**2, axis=0, weights=weights))
     constant = highest == lowest
-    scaled /= np.where(constant | (deviation == 0), 1.0, deviation)
+    scaled /= np.where(constant | (standard_deviation == 0), 1.0, standard_deviation)
     scaled[:, constant] = 0.0
     return np.ascontiguousarray(scaled)

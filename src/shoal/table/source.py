@@ -1,7 +1,7 @@
-"""What a file said beyond its values, so that what is not protected is written as it was read.
+"""What a file contains besides typed values, so that unchanged columns are written exactly as they were read.
 
-A typed column cannot hold everything: the text '1.50' of a CSV cell, Stata's .a, the value labels
-of SPSS. A FileSource keeps these beside the frame; the writers ask it column by column.
+A typed column cannot hold everything, such as the text '1.50' of a CSV cell, Stata's missing value .a, or the value
+labels of SPSS. A `FileSource` keeps these next to the data frame, and the writers look them up per column.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from shoal.arrays import Bools
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a delimited text file is written."""
+    """The format of a delimited text file: its delimiter, encoding, decimal separator and line end."""
 
     delimiter: str = ","
     encoding: str = "utf-8"
@@ -30,10 +30,10 @@ class Dialect:
 
 @dataclass(frozen=True)
 class Labels:
-    """What SPSS, Stata and SAS keep beside the values; the keys are columns.
+    """What SPSS, Stata and SAS files contain besides the values; the keys are columns.
 
-    `missing` lists user-missing codes as ranges (lowest, highest); `formats` and the rest are the
-    file format's own words and go back as they came.
+    `missing` lists user-missing codes as ranges (lowest, highest). `formats` and the others are terms of the file
+    format; Shoal writes them back unchanged.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -49,11 +49,15 @@ class Labels:
 
 @dataclass(frozen=True, eq=False)
 class FileSource:
-    """A file that was read: its values as `frame`, and what they do not tell.
+    """A file that was read: its typed values and everything else that the file contains.
 
-    `cells` holds, for some columns, what the file has in place of the typed values: the text of a
-    CSV number, the letter of a Stata missing value. `markers` are texts read as missing.
-    `sha256` is the checksum of its bytes, `asked` what the reader was told of its text.
+    Attributes:
+        frame: The typed values.
+        cells: For some columns, what the file has instead of the typed values: the text of a number in a CSV file, or
+            the letter of a missing value in a Stata file.
+        markers: The texts that were read as missing, by column.
+        sha256: The checksum of the file's bytes.
+        text_options: The delimiter, encoding and decimal separator that the caller specified.
     """
 
     path: Path
@@ -64,10 +68,10 @@ class FileSource:
     dialect: Dialect | None = None
     labels: Labels | None = None
     sha256: str | None = None
-    asked: Mapping[str, str] = field(default_factory=dict)
+    text_options: Mapping[str, str] = field(default_factory=dict)
 
     def untouched(self, column: pl.Series) -> bool:
-        """Whether `column` still holds exactly what the file said."""
+        """Whether `column` still holds exactly the values of the file."""
         if column.name not in self.frame.columns:
             return False
         original = self.frame[column.name]
@@ -78,14 +82,14 @@ class FileSource:
         if not column.dtype.is_float():
             return True
         old, new = (values.fill_null(1.0).to_numpy() for values in (original, column))
-        return bool((np.signbit(old) == np.signbit(new))[old == 0].all())  # 0.0 equals -0.0, and is another text
+        return bool((np.signbit(old) == np.signbit(new))[old == 0].all())  # 0.0 equals -0.0, but its text differs
 
     def has_text(self, column: pl.Series) -> bool:
         """Whether the text of an unchanged column's cells is known."""
         return column.name in self.cells and self.format == "csv" and self.untouched(column)
 
     def take(self, rows: Bools | NDArray[np.int64]) -> FileSource:
-        """The same source with only the rows where `rows` is true, or with the rows that it lists."""
+        """The same source with only some rows: those where `rows` is true, or those whose numbers it lists."""
         chosen = np.flatnonzero(rows) if rows.dtype == bool else rows
         return replace(
             self, frame=self.frame[chosen], cells={name: cells[chosen] for name, cells in self.cells.items()}

@@ -1,7 +1,8 @@
-"""A table: a frame with its columns' roles, and the way from it to numbers and back (narwhals in the middle).
+"""A table: a data frame with the roles of its columns, which converts columns to arrays and back.
 
-Searches see the float64 arrays that a table gives; the protected arrays come back as a frame of the kind that came in.
-Columns (`table["age"]`) are made when they are first asked for, and tables of the same data share them.
+Searches work on the float64 arrays of a table. `protected` puts new values into a data frame of the same library.
+Columns (`table["age"]`) are made on first use, and tables of the same data share them. Narwhals hides which library
+the data frame is from.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from shoal.table.source import FileSource
 
 
 class ColumnSummary(NamedTuple):
-    """What a column looks like, for messages and reports."""
+    """The kind, distinct values, missing cells and an example of a column, for messages and reports."""
 
     name: str
     kind: str
@@ -34,10 +35,15 @@ class ColumnSummary(NamedTuple):
 
 
 class Table:
-    """Microdata with roles: one row per record. The frame is never changed.
+    """Microdata with column roles, one row per record. The wrapped data frame is never modified.
 
-    numbering: the rows' numbers in the data that came in, once some have been dropped. like: a table of the same rows;
-    a column that is the same in both is shared with what was already made of it.
+    Args:
+        frame: A data frame of pandas, polars or pyarrow.
+        roles: The roles of the columns.
+        source: The file that the frame was read from.
+        numbering: The number of each row in the original data, if rows have been dropped.
+        like: A table of the same rows. Columns that are the same in both are shared.
+        notices: The notices of reading the data.
     """
 
     def __init__(
@@ -53,7 +59,7 @@ class Table:
         self._data = wrap(frame)
         self.roles = (roles or Roles()).resolve(self._data.columns)
         self.source = source
-        self.notices = tuple(notices)  # of reading it
+        self.notices = tuple(notices)
         self._numbering = numbering
         self._like = like if like is not None and like.source is source else None
         self._columns: dict[str, Column] = {}
@@ -62,7 +68,7 @@ class Table:
         return f"<Table of {self.rows} rows, {len(self.columns)} columns: {', '.join(self.columns)}>"
 
     def __getitem__(self, name: str) -> Column:
-        """A column, made when it is first asked for."""
+        """The column with this name; it is made on first use."""
         if name not in self._columns:
             series, like = self._data[name], self._like
             shared = like is not None and name in like.columns and identical(like._data[name], series)
@@ -71,7 +77,7 @@ class Table:
 
     @property
     def frame(self) -> Any:
-        """The frame as it came in."""
+        """The original data frame."""
         return self._data.to_native()
 
     @property
@@ -84,16 +90,16 @@ class Table:
 
     @property
     def numbering(self) -> Ints:
-        """Each row's number in the data that came in, counted from 1."""
+        """The number of each row in the original data, counted from 1."""
         return np.arange(1, self.rows + 1) if self._numbering is None else self._numbering
 
     @cached_property
     def kinds(self) -> dict[str, str]:
-        """What each column holds: number, text, category, bool, date, time, empty or other."""
+        """The kind of each column: number, text, category, bool, date, time, empty or other."""
         return {name: self[name].kind for name in self.columns}
 
     def describe(self) -> list[ColumnSummary]:
-        """A row for each column: its name, kind, distinct values, missing cells, and an example."""
+        """One summary per column: its name, kind, distinct values, missing cells, and an example."""
         summaries = []
         for name in self.columns:
             series = self._data[name]
@@ -111,7 +117,7 @@ class Table:
         return other
 
     def take(self, rows: Bools) -> Table:
-        """The rows where `rows` is true; what was made of the columns is taken with them."""
+        """The rows where `rows` is true; arrays that were already made of the columns are kept."""
         source = None if self.source is None else self.source.take(rows)
         taken = Table(self._data.filter(rows.tolist()).to_native(), self.roles, source, numbering=self.numbering[rows])
         places = np.flatnonzero(rows)
@@ -120,22 +126,23 @@ class Table:
         return taken
 
     def with_frame(self, frame: Any) -> Table:
-        """The same table with some new values: the columns that stayed the same are shared."""
+        """The same table with some new values; columns that did not change are shared."""
         return Table(frame, self.roles, self.source, numbering=self._numbering, like=self)
 
     # -- which columns ---------------------------------------------------------------------------
 
     def quasi_columns(self, *, to_protect: bool = False, numbers_only: bool = False) -> tuple[str, ...]:
-        """The quasi-identifiers: those named, or else every column without a role.
+        """The columns with the role quasi-identifier; if there are none, every column without a role.
 
-        to_protect: a column without a role that looks like an identifier is an error, since no protection hides it.
-        numbers_only: for a method that needs numbers, text among the columns without a role is an error.
+        Args:
+            to_protect: Raise an error if a column without a role looks like an identifier, which no method protects.
+            numbers_only: Raise an error if a column without a role holds text.
         """
         if self.roles.quasi:
             return self.roles.quasi
         free = self.without_role()
         if not free:
-            raise UsageError("every column has another role: name the quasi-identifiers, the columns to protect")
+            raise UsageError("Every column has another role. Name the columns to protect with --quasi A,B,...")
         if to_protect:
             self._refuse_identifiers(free)
         if numbers_only and not all(self.kinds[name] == "number" for name in free):
@@ -170,14 +177,14 @@ class Table:
             for c in self.describe()
         ]
         return (
-            "not all columns are numbers, so the quasi-identifiers (the columns to protect) must be named, "
-            f"for example --quasi {example}, or quasi={example.split(',')!r} in Python. The columns are:\n"
+            "Some columns do not hold numbers, so the quasi-identifiers (the columns to protect) must be named. "
+            f"For example: --quasi {example}, or quasi={example.split(',')!r} in Python. The columns are:\n"
             + "\n".join(rows)
             + "".join(almost)
         )
 
     def _almost_numbers(self, name: str) -> str:
-        """A line on a text column that is mostly numbers: likely a slip in the file."""
+        """The message for a text column that holds mostly numbers, which is probably a mistake in the file."""
         if self.kinds[name] != "text":
             return ""
         cells = self[name].cells
@@ -196,10 +203,13 @@ class Table:
         allow_constant: bool = False,
         allow_infinite: bool = False,
     ) -> Floats:
-        """The columns (the quasi-identifiers if none are named) as a new n x d array of float64.
+        """The columns as a new n x d array of float64.
 
-        Missing cells are an error, or NaN with missing="keep". All columns constant is an error and
-        some of them a warning, unless `allow_constant`; infinite cells are an error, unless `allow_infinite`.
+        Args:
+            columns: Names of columns; the quasi-identifiers by default.
+            missing: "error", or "keep" to return NaN for missing cells.
+            allow_constant: Do not raise an error if all columns are constant, and do not warn if some are.
+            allow_infinite: Do not raise an error for infinite numbers.
         """
         check_choice("missing", missing, ("error", "keep"))
         chosen = self.chosen(columns)
@@ -209,13 +219,13 @@ class Table:
             if missing == "error" and np.isnan(values[:, j]).any():
                 self.with_missing("error", chosen)
             if not self[name].is_exact:
-                notice(f"the column {name!r} has whole numbers beyond 2^53: their last digits are lost in float64")
+                notice(f"The column {name!r} has whole numbers beyond 2^53. Their last digits are lost in float64.")
         if not allow_constant:
             _check_constant(values, chosen)
         return values
 
     def weights(self) -> Floats | None:
-        """The records' weights, all positive; None if no column has that role."""
+        """The weights of the records, all positive; None if no column has the role weight."""
         name = self.roles.weight
         if name is None:
             return None
@@ -223,32 +233,32 @@ class Table:
         missing = np.flatnonzero(np.isnan(values))
         if missing.size:
             raise InputError(
-                f"the weight column {name!r} has {counted(missing.size, 'missing value')}, "
+                f"The weight column {name!r} has {counted(missing.size, 'missing value')}, "
                 f"the first in row {self[name].row(int(missing[0]))}: every record needs a weight"
             )
         low = np.flatnonzero(values <= 0)
         if low.size:
             raise InputError(
-                f"weights must be above 0; the column {name!r} has {values[low[0]]:g} in row "
-                f"{self[name].row(int(low[0]))} ({counted(low.size, 'such row')}): "
-                "remove the records that stand for nobody, or leave the weight out"
+                f"Weights must be above 0, but the column {name!r} has {values[low[0]]:g} in row "
+                f"{self[name].row(int(low[0]))} ({counted(low.size, 'such row')}). Remove the records that represent "
+                "nobody, or remove --weight."
             )
         return np.array(values)
 
     def whole(self, columns: Iterable[str] | None = None) -> tuple[str, ...]:
-        """Those of the columns that hold whole numbers only, whatever their type."""
+        """The columns that hold only whole numbers, whatever their type."""
         return tuple(name for name in self.chosen(columns) if all_whole(self._checked_numbers(name)))
 
     def chosen(self, columns: Iterable[str] | None) -> tuple[str, ...]:
-        """The columns by name, each of which must exist; the quasi-identifiers if none are named."""
+        """The named columns, or the quasi-identifiers if `columns` is None; an unknown name is an error."""
         chosen = self.quasi_columns() if columns is None else names(columns, "columns")
         if not chosen:
-            raise UsageError("no columns are named: at least one is needed")
+            raise UsageError("No columns are named. Name at least one.")
         Roles(quasi=chosen).check(self.columns)
         return chosen
 
     def _checked_numbers(self, name: str, allow_infinite: bool = False) -> Floats:
-        """The numbers of a column, finite ones by default, apart from missing cells."""
+        """The numbers of a column; an infinite number is an error, unless `allow_infinite`."""
         numbers = self[name].numbers
         if not allow_infinite:
             self[name].check_finite()
@@ -257,16 +267,19 @@ class Table:
     def with_missing(
         self, how: str, columns: Iterable[str] | None = None, kinds: Mapping[str, str] | None = None
     ) -> Table:
-        """The table without missing cells in the columns: an error, rows dropped, or medians filled in.
+        """A table without missing cells in the columns.
 
-        kinds: how each column is meant (number, date, ordinal, nominal or value); numbers by default.
+        Args:
+            how: "error" raises an error, "drop" drops the rows, "median" fills in the median of the column.
+            columns: Names of columns; the quasi-identifiers by default.
+            kinds: The kind of each column (number, date, ordinal, nominal or value); number by default.
         """
         from shoal.table.missing import without_missing
 
         chosen = self.chosen(columns)
         return without_missing(self, how, kinds or dict.fromkeys(chosen, "number"))
 
-    # -- the way back ----------------------------------------------------------------------------
+    # -- new values ------------------------------------------------------------------------------
 
     def protected(
         self,
@@ -274,9 +287,9 @@ class Table:
         *,
         round_columns: Iterable[str] = (),
     ) -> Any:
-        """A frame of the kind that came in, with the columns of `new` replaced and the removed columns gone.
+        """A data frame of the original library with the values of `new` and without the removed columns.
 
-        New numbers are float64; those of `round_columns` are rounded and keep an integer type.
+        New numbers are float64. The numbers of `round_columns` are rounded and keep an integer type.
         """
         drop = self.roles.removed
         whole = names(round_columns, "round_columns")
@@ -284,10 +297,10 @@ class Table:
             if name not in self.columns:
                 raise unknown("column", name, self.columns)
             if name in drop:
-                raise UsageError(f"the column {name!r} is removed from the release: it takes no new values")
+                raise UsageError(f"The column {name!r} is removed from the release and cannot get new values.")
         for name in whole:
             if name not in new:
-                raise UsageError(f"the column {name!r} is to be rounded, but it has no new values")
+                raise UsageError(f"The column {name!r} cannot be rounded, because it has no new values.")
         return replaced(self._data, new, drop, whole)
 
 
@@ -297,17 +310,32 @@ def _check_constant(values: Floats, columns: Sequence[str]) -> None:
         wide = ~np.isfinite(highest - lowest) & np.isfinite(highest) & np.isfinite(lowest)
     if wide.any():
         name = columns[int(np.flatnonzero(wide)[0])]
-        raise InputError(f"the numbers of the column {name!r} lie too far apart to be subtracted: rescale it")
+        raise InputError(too_wide(name))
     constant = [name for name, low, high in zip(columns, lowest, highest, strict=True) if not high > low]
     if len(constant) == len(columns):
-        what = f"the column {columns[0]!r} is" if len(columns) == 1 else f"all {len(columns)} columns are"
-        raise InputError(f"{what} constant ({', '.join(columns)}): there is nothing to protect; name other columns")
+        raise InputError(all_constant(columns))
     if constant:
-        what = "the column is" if len(constant) == 1 else "the columns are"
-        notice(f"{what} constant: {', '.join(map(repr, constant))}; one value does not tell records apart")
+        notice(some_constant(constant))
+
+
+def too_wide(name: str) -> str:
+    """The message if the difference of two numbers of a column is infinite."""
+    return f"The numbers of the column {name!r} are too far apart to be subtracted. Divide them by a constant."
+
+
+def all_constant(columns: Sequence[str]) -> str:
+    """The message if there is nothing to protect."""
+    what = f"The column {columns[0]!r} is" if len(columns) == 1 else f"All {len(columns)} columns to protect are"
+    return f"{what} constant ({', '.join(columns)}): there is nothing to protect. Name other columns with --quasi."
+
+
+def some_constant(columns: Sequence[str]) -> str:
+    """The notice if some of the columns to protect are constant."""
+    what = "The column is" if len(columns) == 1 else "The columns are"
+    return f"{what} constant: {', '.join(map(repr, columns))}. A constant column does not distinguish records."
 
 
 def all_whole(values: Floats) -> bool:
-    """Whether the numbers that are there are whole."""
+    """Whether all numbers that are not missing are whole."""
     present: Bools = ~np.isnan(values)
     return bool(present.any() and np.all(values[present] == np.rint(values[present])))

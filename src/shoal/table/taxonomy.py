@@ -1,8 +1,7 @@
-"""Taxonomies of nominal values: read from CSV, JSON or TOML, or given as nested dictionaries and lists.
+"""Taxonomies of nominal values, from CSV, JSON or TOML files or from nested dictionaries and lists.
 
-A CSV file has a leaf in each row, followed by its ancestors from the nearest to the root (ARX's
-hierarchies), with `;` or `,` between. JSON and TOML nest: {"node": {"node": ["leaf", "leaf"]}}.
-The leaves' order is that of a walk from the root, children in the order of the file.
+Each row of a CSV file has a leaf and its ancestors up to the root, separated by `;` or `,`, as in the hierarchies of
+ARX. JSON and TOML files are nested: {"node": {"node": ["leaf", "leaf"]}}. The leaves have the order of the file.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ Leaves = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Taxonomy:
-    """Leaves in order, and for each inner node the leaves under it."""
+    """The leaves in order, and the leaves under each inner node."""
 
     leaves: Leaves
     nodes: tuple[tuple[str, frozenset[str]], ...]
@@ -37,7 +36,7 @@ def read_taxonomy(source: Any, column: str) -> Taxonomy:
     """A taxonomy from a file's path or from nested dictionaries and lists."""
     if isinstance(source, Taxonomy):
         return source
-    where = str(source) if isinstance(source, str | os.PathLike) else f"the taxonomy of {column!r}"
+    where = str(source) if isinstance(source, str | os.PathLike) else f"The taxonomy of {column!r}"
     return _from_nested(nested(source, column), where)
 
 
@@ -50,9 +49,9 @@ def _from_file(path: Path, column: str) -> Any:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise InputError(f"the taxonomy of {column!r} cannot be read from {str(path)!r}: {error.strerror}") from error
+        raise InputError(f"Cannot read the taxonomy of {column!r} from {str(path)!r}: {error.strerror}.") from error
     except UnicodeDecodeError:
-        raise InputError(f"the taxonomy {str(path)!r} is not text in UTF-8: save it as UTF-8") from None
+        raise InputError(f"The taxonomy {str(path)!r} is not text in UTF-8. Save it as UTF-8.") from None
     try:
         if path.suffix.lower() == ".json":
             return json.loads(text)
@@ -60,11 +59,11 @@ def _from_file(path: Path, column: str) -> Any:
             return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         problem = "it is nested too deeply" if isinstance(error, RecursionError) else error
-        raise InputError(f"the taxonomy {str(path)!r} is not valid {path.suffix[1:].upper()}: {problem}") from None
+        raise InputError(f"The taxonomy {str(path)!r} is not valid {path.suffix[1:].upper()}: {problem}.") from None
     try:
         return _from_rows(text, str(path))
     except csv.Error as error:
-        raise InputError(f"the taxonomy {str(path)!r} is not valid CSV: {error}") from None
+        raise InputError(f"The taxonomy {str(path)!r} is not valid CSV: {error}.") from None
 
 
 def _from_rows(text: str, where: str) -> dict[str, Any]:
@@ -75,8 +74,8 @@ def _from_rows(text: str, where: str) -> dict[str, Any]:
         if not any(cells):
             continue
         if not cells[0]:
-            raise InputError(f"{where}: row {number} has no leaf; each row is a leaf followed by its ancestors")
-        # A value may be repeated on its way up (a level that does not generalize it): once is enough.
+            raise InputError(f"{where}: row {number} has no leaf. Each row is a leaf followed by its ancestors.")
+        # A level that does not generalize a value repeats it; keep it once.
         path = [cell for i, cell in enumerate(cells) if cell and cell not in cells[:i]]
         paths.append(path[::-1])
     tree: dict[str, Any] = {}
@@ -92,19 +91,19 @@ def _from_nested(tree: Any, where: str) -> Taxonomy:
     try:
         leaves = tuple(_walk(tree, nodes, where))
     except RecursionError:
-        raise InputError(f"{where} is nested too deeply: a taxonomy has a few levels") from None
+        raise InputError(f"{where} is nested too deeply. Use fewer levels.") from None
     if not leaves:
-        raise InputError(f"{where} has no leaves")
+        raise InputError(f"{where} has no leaves.")
     seen: set[str] = set()
     for leaf in leaves:
         if leaf in seen:
-            raise InputError(f"{where} has the leaf {leaf!r} twice: a value has one place in a taxonomy")
+            raise InputError(f"{where} has the leaf {leaf!r} twice. Each value must occur once.")
         seen.add(leaf)
     return Taxonomy(leaves, tuple((name, frozenset(under)) for name, under in nodes if len(under) > 1))
 
 
 def _walk(tree: Any, nodes: list[tuple[str, Leaves]], where: str) -> Iterator[str]:
-    """The leaves below, noting every inner node on the way."""
+    """Yield the leaves below a node, and add every inner node to `nodes`."""
     if isinstance(tree, Mapping):
         for name, below in tree.items():
             inside: Leaves = tuple(_walk(below, nodes, where)) or (str(name),)
@@ -117,4 +116,4 @@ def _walk(tree: Any, nodes: list[tuple[str, Leaves]], where: str) -> Iterator[st
     elif isinstance(tree, str | int | float):
         yield str(tree)
     elif tree is not None:
-        raise InputError(f"{where}: {tree!r} is neither a node, a list of leaves nor a leaf")
+        raise InputError(f"{where}: {tree!r} is neither a node, a list of leaves nor a leaf.")

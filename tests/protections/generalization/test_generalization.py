@@ -247,7 +247,7 @@ def test_numbers_become_intervals():
     assert group_names(cut, [[0], [1, 2], [3]]) == ["[0.5-1)", "[1-2.5000000000000004)", "missing"]
     with pytest.raises(UsageError, match="granularity x=5"):
         numeric_domain("x", np.linspace(0, 200, 1000).tolist(), False)
-    with pytest.raises(UsageError, match="does not hold all"):
+    with pytest.raises(UsageError, match="does not contain all"):
         numeric_domain("x", [1.0, 7.0], False, granularity=(1, 2, 9))
 
 
@@ -255,7 +255,7 @@ def test_names_are_ordered_as_asked():
     values, counts = ["a", "b", "c"], [1, 5, 5]
     assert nominal_domain("x", values, counts, False, "frequency").values == ("b", "c", "a")
     assert nominal_domain("x", values, counts, False, ["c", "a", "b", "z"]).values == ("c", "a", "b", "z")
-    with pytest.raises(InputError, match="'b', which is not in the given order"):
+    with pytest.raises(InputError, match="'b', which is not in the order"):
         nominal_domain("x", values, counts, False, ["a", "c"])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from shoal.errors import counted
 from shoal.protections.regions.command import BOUND_TITLES
 from shoal.report import charts
-from shoal.report.page import Block, Charts, Grid, Text, Told
+from shoal.report.page import Block, Charts, Grid, MeasureCell, Text
 
 IN_SETTINGS = ("vital", "parameter", "compatibility", "alpha")
 MOST_ROWS = 25  # regions, and feasible solutions, in a table
@@ -140,41 +140,56 @@ def risk(release: Any) -> list[Block]:
     alphas = f"alpha {facts['alphas'][0]:g} to {facts['alphas'][-1]:g}, in every signal"
     rows = [
         [
-            Told("original outliers still outliers", f"Original outlier regions that are still outliers, at {alphas}."),
+            MeasureCell(
+                "original outliers still outliers", f"Original outlier regions that are still outliers, at {alphas}."
+            ),
             f"{len(facts['outliers_left'])} of {every}",
         ],
         [
-            Told("original outliers still the largest", "Original outliers that no other region exceeds in a signal."),
+            MeasureCell(
+                "original outliers still the largest", "Original outliers that no other region exceeds in a signal."
+            ),
             f"{len(facts['still_largest'])} of {every}",
         ],
         [
-            Told("new outliers", f"Regions that are outliers now and were not before, at {alphas}; with the decoys."),
+            MeasureCell(
+                "new outliers", f"Regions that are outliers now and were not before, at {alphas}; with the decoys."
+            ),
             ", ".join(map(str, facts["new_outliers"])) or "none",
         ],
         [
-            Told("ranks of the original outliers", "Their ranks by size in the release; 1 is the largest region."),
+            MeasureCell(
+                "ranks of the original outliers", "Their ranks by size in the release; 1 is the largest region."
+            ),
             "; ".join(f"{kind}: {', '.join(map(str, sorted(of.values())))}" for kind, of in facts["ranks"].items()),
         ],
         [
-            Told("compatibility", "How far the outlier regions came down to their thresholds: 1 fully, 0 not at all."),
+            MeasureCell(
+                "compatibility", "How far the outlier regions came down to their thresholds: 1 fully, 0 not at all."
+            ),
             facts["compatibility"],
         ],
         [
-            Told("records moved, %", "Records whose region in the release is not the original one."),
+            MeasureCell("records moved, %", "Records whose region in the release is not the original one."),
             200.0 * facts["swaps"] / facts["n"],
         ],
     ]
     if facts["candidate_regions"]:
         about = "Regions that an intruder who knows the method must consider: any may be an original outlier."
         rows.insert(
-            4, [Told("regions to consider", about), f"{facts['candidate_regions']} of {len(facts['districts'])}"]
+            4, [MeasureCell("regions to consider", about), f"{facts['candidate_regions']} of {len(facts['districts'])}"]
         )
     if attack is not None:
         about = "Moved target records whose original region a naive Bayes model of the other columns guesses."
         base = 100 * attack["moved_guessed_base"]
         rows.append(
-            [Told("original regions guessed, %", f"{about} By chance: {base:.1f} %."), 100 * attack["moved_guessed"]]
+            [
+                MeasureCell("original regions guessed, %", f"{about} By chance: {base:.1f} %."),
+                100 * attack["moved_guessed"],
+            ]
         )
         ranks = ", ".join(map(str, sorted(attack["ranks"].values())))
-        rows.append([Told("ranks of the original outliers in that attack", "Ranks by the recovered share."), ranks])
+        rows.append(
+            [MeasureCell("ranks of the original outliers in that attack", "Ranks by the recovered share."), ranks]
+        )
     return [Text(headline(release, external=False)), Grid(["", "value"], rows, title="The masked group")]
