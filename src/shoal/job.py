@@ -1,8 +1,8 @@
-"""The one order of work around a protection: check every path, protect, save, report.
+"""The order of work around a protection: check every path, protect, save, report.
 
-The commands, `shoal run` and whatever else writes a release make a `Job`. It refuses a path that cannot be written
-before any work, makes the reports before the release is put in place, and writes them after it. So a problem with one
-file leaves no other file behind.
+Everything that writes a release, such as the commands and `shoal run`, makes a `Job`. Before any work, it raises an
+error for a path that cannot be written. It makes the reports before the release gets its name, and writes them after
+it. So a problem with one file leaves no other file behind.
 """
 
 from __future__ import annotations
@@ -25,12 +25,17 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class Job:
-    """The files of one run. The keys of the mappings name a file in messages, as "--report" does.
+    """The files of one run. The keys of the mappings name a file in messages, such as "--report".
 
-    inputs: files that no output may replace. target: where the release is written, or None; target_name: its name in
-    messages. saving: how it is saved (`shoal.gate.saving.Saving`). reports: each with True for a public report.
-    written: other files that the run writes. read: other files that it reads. place: a context for the check of
-    "policy", "previous" or "file", which adds to a message where the value stands.
+    Attributes:
+        inputs: Files that no output may replace.
+        target: The file of the release, or None.
+        target_name: The name of the target in messages.
+        saving: How the release is saved (`shoal.gate.saving.Saving`).
+        reports: The reports, each with True for a public report.
+        written: Other files that the run writes.
+        read: Other files that the run reads.
+        place: A context for the check of "policy", "previous" or "file" that adds the line of the recipe to a message.
     """
 
     inputs: Mapping[str, Any]
@@ -43,7 +48,7 @@ class Job:
     place: Callable[[str], AbstractContextManager[Any]] = lambda key: nullcontext()
 
     def __post_init__(self) -> None:
-        self._release: Release | None = None  # as it was saved, once it is
+        self._release: Release | None = None  # the saved release
         self._pages: dict[str, Page] = {}
 
     def check(self) -> None:
@@ -68,7 +73,7 @@ class Job:
         )
 
     def save(self, release: Release) -> Release:
-        """Save the release if there is a target, and make its reports; returns the release that knows its file."""
+        """Save the release if there is a target, make its reports, and return the release with its file."""
         release.original.weights()  # raises an error before the file is written, not after
         if self.target is None:
             self._make_pages(release)

@@ -1,4 +1,4 @@
-"""What an analyst loses, for the screen and the report: protected numbers crossed with the labels of other columns."""
+"""Large changes for analysts, printed and reported: protected numbers by the labels of other columns."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Crossed:
 
 
 def large_losses(before: Table, after: Table, columns: Sequence[str], loss: float | None) -> list[str]:
-    """Return a sentence per loss that an analyst must know about; none if all losses are within bounds."""
+    """Return one sentence per large loss that an analyst must know about."""
     warnings = []
     if loss is not None and loss > LARGE_LOSS:
         warnings.append(f"The information loss is {loss:.1f} %, above {LARGE_LOSS:g} %.")

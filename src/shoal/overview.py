@@ -316,7 +316,7 @@ class _Draft:
         if what:
             return "identifiers", f"Looks like {'a unit' if what == 'unit' else 'an identifier'}: {why}."
         if distinct + (missing > 0) <= 1:
-            return "as_is", "Constant: one value does not distinguish records."
+            return "as_is", "A constant column does not distinguish records."
         if name == self.weight:
             return "weight", "Named like a survey weight; if it weighs people or goods, it is a quasi-identifier."
         special = _special_category(name)

@@ -66,7 +66,7 @@ class Release:
         checksum: The SHA-256 checksum of the input file.
         trace: The points that the progress bar showed.
         notices: What the user should know, from reading and from the run.
-        within: Columns that no group crosses.
+        within: Columns that are constant within every group and unchanged.
         promises: The guarantees that the release check verifies.
         checked: The findings on the written file, in the copy that `Saved` holds.
     """
@@ -132,7 +132,7 @@ class Release:
 
     @property
     def step_figures(self) -> Sequence[Figure]:
-        """What is measured of this release as a step of several."""
+        """The measures of this release as one of several steps."""
         return self.assessment.figures
 
     def _numeric(self) -> list[str]:

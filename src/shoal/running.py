@@ -121,8 +121,8 @@ def _input(recipe: Recipe, changed_input: bool, source: Path | None) -> Table:
     with naming_line(source, ("input", "file")):
         if settings.file is None:
             raise InputError(
-                "The recipe names no input file: it was made for a data frame in memory. Write the data frame to a "
-                'file and add file = "FILE" under [input], or call the Python function with the data frame.'
+                "The recipe does not name an input file, because it was made for a data frame in memory. Write it "
+                'to a file and add file = "FILE" under [input], or call the Python function with the data frame.'
             )
     if settings.sha256 is not None and Path(settings.file).is_file() and checksum(settings.file) != settings.sha256:
         problem = f"The input {settings.file} has changed since the recipe was written: its checksum differs."

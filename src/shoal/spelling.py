@@ -1,7 +1,7 @@
-"""How the command line writes the values of options, both ways: text to value, and value to text.
+"""Conversion of option values: from the text of the command line to a value, and back.
 
-Each spelling reads all the texts that an option was given, because some options may be given several times, and writes
-them again. What it writes is read as the same value; a value that no text can hold is written as None.
+Each spelling reads all texts of an option, because some options may be repeated, and writes a value as texts. What it
+writes is read as the same value. If text cannot express a value, it writes None.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ Texts = Sequence[str]
 
 
 class Spelling:
-    """One way to write values. `hint` stands for the value in the help; `repeats`: the option may be given again."""
+    """One way to write values; `hint` is the placeholder in the help, and `repeats` if the option may be repeated."""
 
     hint: str = "TEXT"
     repeats: bool = False
 
     def read(self, texts: Texts) -> Any:
-        """The value of these texts; a ValueError says what is wrong with them."""
+        """The value of these texts; a ValueError says why they are not valid."""
         raise NotImplementedError
 
     def form(self, value: Any) -> list[str]:
-        """The texts of a value, which may be read as another one; a ValueError or TypeError if there are none."""
+        """Texts for a value, which may be read as another value; a ValueError or TypeError if there are none."""
         raise NotImplementedError
 
     def write(self, value: Any) -> list[str] | None:
@@ -46,13 +46,13 @@ class Spelling:
         yield from ()
 
     def located(self, value: Any, folder: Path) -> Any:
-        """The value, its paths taken from this folder."""
+        """The value with its paths relative to this folder."""
         return value
 
 
 @dataclass(frozen=True)
 class Word(Spelling):
-    """A text as it is; of a closed set if there are choices."""
+    """A text; one of a closed set if there are choices."""
 
     choices: tuple[str, ...] = ()
     hint: str = "TEXT"
@@ -97,7 +97,7 @@ class Number(Spelling):
 
 @dataclass(frozen=True)
 class Names(Spelling):
-    """Names with commas between them; a name that holds a comma is quoted as in CSV."""
+    """Names separated by commas; a name that contains a comma is quoted as in CSV."""
 
     hint: str = "a,b,…"
 
@@ -105,7 +105,7 @@ class Names(Spelling):
         try:
             names = [name.strip() for row in csv.reader([texts[-1]], skipinitialspace=True) for name in row]
         except csv.Error:
-            raise ValueError('A name that holds a line break or a quote is written in quotes: a,"two words".') from None
+            raise ValueError('Write a name that contains a line break or a quote in quotes: a,"two words".') from None
         if not all(names):
             raise ValueError("A column name is empty: write names with single commas between them, as in a,b,c.")
         return tuple(names)
@@ -120,7 +120,7 @@ class Names(Spelling):
 
 @dataclass(frozen=True)
 class Numbers(Spelling):
-    """Numbers with a sign between them; `count` of them if it is not 0."""
+    """Numbers with a separator; exactly `count` numbers if it is not 0."""
 
     sign: str = ","
     count: int = 0
@@ -138,7 +138,7 @@ class Numbers(Spelling):
 
 @dataclass(frozen=True)
 class FilePath(Spelling):
-    """The path of a file; `entry`: a name inside the file may follow a #. What the file holds is not a text."""
+    """The path of a file; with `entry`, the name of a part of the file may follow a #."""
 
     entry: bool = False
     hint: str = "FILE"
@@ -160,7 +160,7 @@ class FilePath(Spelling):
 
 @dataclass(frozen=True)
 class Repeated(Spelling):
-    """A list with one part for each time the option is given: --set a,b --set c."""
+    """A list with one part per occurrence of the option: --set a,b --set c."""
 
     part: Spelling
     repeats: bool = True
@@ -203,7 +203,7 @@ class ByColumn(Spelling):
 
 @dataclass(frozen=True)
 class NumberPerColumn(Spelling):
-    """COLUMN=NUMBER for all columns at once, with commas between them: --weights age=2,sex=0.5."""
+    """COLUMN=NUMBER for several columns, separated by commas: --weights age=2,sex=0.5."""
 
     hint: str = "COLUMN=x,…"
     repeats: bool = True

@@ -91,7 +91,7 @@ UNFIT = {
     'file = "people.csv"\n\nweight = "wealth"': (4, "'wealth'"),
     'file = "people.csv"\nencoding = "latin-77"': (3, "latin-77"),
     f'file = "people.csv"\nsha256 = "{"0" * 64}"': (3, "has changed since the recipe was written"),
-    'quasi = ["age"]': (1, "The recipe names no input file"),
+    'quasi = ["age"]': (1, "The recipe does not name an input file"),
 }
 
 

@@ -163,7 +163,7 @@ def test_the_bars_are_those_of_the_table() -> None:
 
 def test_hidden_bars_are_neither_drawn_nor_told() -> None:
     values = np.random.default_rng(1).normal(0, 1, 300)
-    found = bins(values, values, least=10)
+    found = bins(values, values, min_records=10)
     assert found is not None and found.hides and 0 in found.before
     root = drawn(charts.distribution(found))
     cells = [cell.text for row in root.findall(".//tbody/tr") for cell in row[1:]]

@@ -146,7 +146,8 @@ def leaks(text: str, file: Path) -> list[str]:
 
 # What belongs to the measured risk and the findings, by the words that an internal page has for it.
 RISK = ("people found", "unique records", "What an intruder finds", "Findings</h3>", "Remaining disclosure risk",
-        "Information loss in subgroups", "accepted k", "average re-identification", "Reproduce this release")  # fmt: skip
+        "Information loss in subgroups", "accepted k", "average re-identification",
+        "Reproduce this release")  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
@@ -270,7 +271,7 @@ def test_two_files_after_the_fact(planted: Path, tmp_path: Path) -> None:
     [
         (["--quasi", "income,no"], "no"),
         (["--quasi", "income,name"], "name"),
-        (["--quasi", "income", "-o", "INPUT"], "never overwritten"),
+        (["--quasi", "income", "-o", "INPUT"], "never overwrites the original"),
     ],
 )
 def test_says_what_is_wrong(wrong: list[str], said: str, planted: Path, tmp_path: Path) -> None:
@@ -288,7 +289,7 @@ def test_the_records_must_be_the_same(planted: Path, tmp_path: Path) -> None:
     pl.read_csv(planted).head(100).write_csv(fewer)
     page = str(tmp_path / "p.html")
     result = CliRunner().invoke(main, ["report", str(planted), str(fewer), "--quasi", "income", "-o", page])
-    assert result.exit_code == 2 and "300 rows and the release 100" in result.output
+    assert result.exit_code == 2 and "300 rows, but the release has 100." in result.output
 
 
 def test_external_alone_is_refused(planted: Path) -> None:

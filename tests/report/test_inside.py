@@ -109,8 +109,8 @@ def test_statements_patterns_and_missing_reasons_are_told(tmp_path: Path) -> Non
     left = section(page_of(release, tmp_path), "Remaining disclosure risk")
     added = release.findings.figures.added_uniques
     assert (
-        f"|Unique records that columns without a role add|column without a role|unique records it adds|branch|{added['branch']}|"
-        in left
+        "|Unique records that columns without a role add|column without a role|unique records it adds"
+        f"|branch|{added['branch']}|" in left
     )
     assert "|block|known-k|1 column has no role and would be released unchanged: branch." in left
     assert left.index("|block|") < left.index("|warn|")

@@ -163,7 +163,7 @@ def test_says_everything(name: str, pages: dict[str, Path], request: pytest.Fixt
         "survey": ["people found, %", "interval disclosure", "l of diagnosis", "Correlations before", "Groups by"],
         "census": ["Column groups", "Pareto front", "k of a column group", "joint k"],
         "adult": ["Categories", "What a higher k would cost", "detail lost", "suppressed records", "classes by size"],
-        "microfile": ["outliers marked", "Feasible solutions", "swapped pairs that agree", "group to hide"],
+        "microfile": ["outliers marked", "Feasible solutions", "swapped pairs that agree", "target group"],
     }
     assert [words for words in own[name] if words not in html] == []
 

@@ -143,7 +143,7 @@ def test_a_blocked_release_says_that_its_lines_write_nothing(people: Path, tmp_p
     roles = {"identifiers": ["name"], "quasi": NUMBERS, "confidential": ["illness"], "drop": ["tax"]}
     release = shoal.microaggregate(shoal.read(people, **roles), k=4, method="mdav")
     text = html.unescape(release.report(tmp_path / "page.html").read_text(encoding="utf-8"))
-    assert "The release check blocks this release (known-k" in text and "write no file" in text
+    assert "The release check blocks this release (known-k" in text and "do not write a file" in text
     fine = shoal.microaggregate(read(people, "microaggregate"), k=4, method="mdav")
     assert "do not write a file" not in fine.report(tmp_path / "page.html").read_text(encoding="utf-8")
     saved = release.save(tmp_path / "out.csv", accept_k=1, keep_order=True)

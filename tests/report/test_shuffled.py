@@ -116,7 +116,7 @@ def test_without_the_seed_nothing_that_compares_rows_is_told(files: tuple[Path, 
     assert "Information loss in subgroups" not in text
     assert text.count("the rows are shuffled, and their order is not known") == 1  # one answer for all such checks
     run("report", original, shuffled, *ASKED, "--weight", "w", "--shuffled", "-o", two)
-    assert "without weights" in own_text(two)
+    assert "not weighted" in own_text(two)
 
 
 def test_a_file_of_protected_columns_only_is_warned_of(files: tuple[Path, Path, Path], tmp_path: Path) -> None:

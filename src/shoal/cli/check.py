@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @click.argument("release", type=click.Path(), required=False)
 @click.option("-k", type=click.IntRange(min=1), metavar="K", help="Guaranteed k: smallest size of a class.")
 @click.option("--groups", metavar="A,B;C,D", help="Column groups that have k each, also as JSON (of 'shoal group').")
-@click.option("--within", type=NAMES, default="", help="Columns that no group crosses; they are unchanged.")
+@click.option("--within", type=NAMES, default="", help="Columns that are constant within every group and unchanged.")
 @click.option("-l", "l", metavar="L", help="Guaranteed l: 3, entropy:3 or recursive:C:L.")
 @click.option("-t", "t", type=float, metavar="T", help="Guaranteed t, between 0 and 1.")
 @click.option(
@@ -141,7 +141,7 @@ def _from_recipe(path: str, arguments: dict[str, Any], roles: dict[str, Any]) ->
 
 
 def _take_promises(step: Step, options: dict[str, Any]) -> None:
-    """What a step promised, where the command line does not say it."""
+    """Add the guarantees of a step that the command line does not set."""
     context, module = click.get_current_context(), declared(step.do).module("command")
     if module is None or not hasattr(module, "check_arguments"):
         return

@@ -1,7 +1,7 @@
 """The command of a protection, made from its declaration: its options, its help, and its run.
 
-A protection that is part of another command is an option of that command, --apply for apply: its value is that of the
-parameter which the protection needs, and the other options of the command are refused beside it.
+A protection that is part of another command is an option of that command, such as --apply for apply. The value of the
+option is that of the parameter which the protection needs. The other options of the command cannot be combined with it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from shoal.protections.protection import Parameter, Protection
 
 UNITS = {"s": "SECONDS"}
 PER_PROTECTION = ("quasi", "weight")  # roles that not every protection uses
-MOST_CHOICES = 5  # more choices than this are listed in a section of their own
+MOST_CHOICES = 5  # more choices than this have a section of their own
 
 
 class ProtectionCommand(SectionedCommand):

@@ -113,7 +113,7 @@ def _of_columns(
 
 
 def print_release(release: Release) -> None:
-    """What a command shows of a release."""
+    """Print the tables and sentences of a release."""
     print_blocks(printed(release))
 
 

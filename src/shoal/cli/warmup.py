@@ -18,5 +18,5 @@ def command() -> None:
 
     started = time.perf_counter()
     kernels = warm_up(search_kernels(Squares()))
-    where = "compiled ahead" if load_library() else f"kept in {cache_folder()}"
+    where = "compiled ahead" if load_library() else f"stored in {cache_folder()}"
     click.echo(f"{kernels} kernels ready in {time.perf_counter() - started:.1f} s, {where}")

@@ -1,7 +1,6 @@
-"""How well a record hides: the sizes of the classes of records that look alike.
+"""Equivalence classes: sets of records with the same values in all given columns.
 
-Two records are alike when they agree in every given column, bit for bit; a missing value is a
-value like any other, never a wildcard.
+Two values are the same if they agree bit for bit. A missing value is a value like any other and never a wildcard.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ if TYPE_CHECKING:
 def classes(columns: Sequence[NDArray[Any]]) -> Ints:
     """The class of each record, numbered from 0 without gaps; `columns` are arrays of equal length.
 
-    One sort of a 64-bit hash of the rows, then neighbours are compared in full, so that a collision
-    cannot pass for a match: a file of a million rows takes a second.
+    The function sorts 64-bit hashes of the rows and compares neighbours in full, so a collision has no effect.
+    A file of a million rows takes a second.
     """
     if not columns:
-        raise ValueError("classes need at least one column")
+        raise ValueError("Equivalence classes need at least one column.")
     bits = [_bits(column) for column in columns]
     rows = bits[0].size
     key = np.zeros(rows, dtype=np.uint64)
@@ -55,12 +54,12 @@ def class_sizes(columns: Sequence[NDArray[Any]]) -> Ints:
 
 
 def k_anonymity(columns: Sequence[NDArray[Any]]) -> int:
-    """The smallest class: every record shares its values with at least k - 1 others."""
+    """The size k of the smallest class: every record shares its values with at least k - 1 others."""
     return int(class_sizes(columns).min())
 
 
 def suppressed_rows(table: Table, columns: Sequence[str]) -> Bools:
-    """The rows with * in all of the columns."""
+    """The suppressed rows: those with * in all of the columns."""
     starred = np.ones(table.rows, dtype=bool)
     for name in columns:
         column = None if table.kinds[name] == "number" else table[name].codes
@@ -72,9 +71,13 @@ def suppressed_rows(table: Table, columns: Sequence[str]) -> Bools:
 
 @dataclass(frozen=True, eq=False)
 class EquivalenceClasses:
-    """The equivalence class of each kept row, and for each class its records and its persons or households.
+    """The equivalence class of each record that is not suppressed, and the size of each class.
 
-    kept: the rows that are not suppressed. Without a unit every record is a person of its own.
+    Attributes:
+        kept: The rows that are not suppressed.
+        label: The class of each of these rows.
+        records: The number of records of each class.
+        persons: The number of persons or households of each class; without a unit, every record is another person.
     """
 
     kept: Bools
@@ -84,12 +87,12 @@ class EquivalenceClasses:
 
     @property
     def smallest(self) -> int:
-        """The persons in the smallest class; 0 if every record is suppressed."""
+        """The number of persons in the smallest class; 0 if every record is suppressed."""
         return int(self.persons.min()) if self.persons.size else 0
 
     @property
     def unique_records(self) -> int:
-        """The records that share their values with no other person."""
+        """The number of records that do not share their values with another person."""
         return int(self.records[self.persons == 1].sum())
 
     @property
@@ -101,7 +104,7 @@ class EquivalenceClasses:
 def equivalence_classes(
     table: Table, columns: Sequence[str], kept: Bools | None = None, units: Ints | None = None
 ) -> EquivalenceClasses:
-    """The equivalence classes of the kept rows; units: each record's person or household, who counts once."""
+    """The equivalence classes of the `kept` rows; `units` has the person or household of each record, counted once."""
     kept = np.ones(table.rows, dtype=bool) if kept is None else kept
     if not kept.any():
         return EquivalenceClasses(kept, *(np.zeros(0, dtype=np.int64) for _ in range(3)))
@@ -115,13 +118,13 @@ def equivalence_classes(
 
 
 def units_of(table: Table) -> Ints | None:
-    """Each record's person or household, where a column marks it."""
+    """The person or household of each record; None if no column has the role unit."""
     unit = table.roles.unit
     return table[unit].codes.codes.astype(np.int64) if isinstance(unit, str) else None
 
 
 def _bits(column: NDArray[Any]) -> NDArray[np.uint64]:
-    """64 bits a value: equal for equal values, all NaN being one value."""
+    """64 bits per value, equal for equal values; all NaN have the same bits."""
     if column.dtype.kind in "iub":
         return column.astype(np.int64).view(np.uint64)
     if column.dtype.kind == "f":
@@ -134,14 +137,14 @@ def _bits(column: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def _mix(key: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Spread every bit over all others (the finaliser of splitmix64)."""
+    """Mix the bits of each number (the finalizer of SplitMix64)."""
     key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return key ^ (key >> np.uint64(31))
 
 
 def _classes_by_columns(bits: Sequence[NDArray[np.uint64]]) -> Ints:
-    """The same by sorting column after column: slower, and blind to hashes."""
+    """The classes without hashes, by sorting column after column, which is slower."""
     label = np.zeros(bits[0].size, dtype=np.int64)
     for column in bits:
         code = np.unique(column, return_inverse=True)[1].reshape(-1)
@@ -164,7 +167,7 @@ MEASURES = (
         unit="records",
         better="higher",
         meaning="the smallest equivalence class of the protected columns",
-        formula="size of the smallest class; suppressed records apart; persons or households where a unit is named",
+        formula="size of the smallest class, without suppressed records; persons or households if there is a unit",
         compute=lambda evidence: _of(evidence).smallest,
     ),
     Measure(
@@ -187,7 +190,7 @@ MEASURES = (
         range="0 to 100",
         unit="%",
         better="lower",
-        meaning="mean of 1 / class size: how often an intruder is right who guesses within the class",
+        meaning="mean of 1 / class size: how often an intruder picks the right record of a class",
         formula="100 · mean over records of 1 / size of the record's class",
         compute=lambda evidence: _of(evidence).average_risk,
     ),

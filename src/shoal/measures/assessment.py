@@ -1,4 +1,4 @@
-"""An assessment: what was lost and what risk is left, each figure with its range and its meaning."""
+"""An assessment: measured information loss and disclosure risk, each value with its range and meaning."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shoal.measures.measure import Estimate, Measure, Value, declared_measure, d
 
 @dataclass(frozen=True)
 class Figure:
-    """One measured number and what it says. title: its name on the screen, if that is not the key in JSON."""
+    """One measured value; `title` is its name for people, if that is not the key in JSON."""
 
     name: str
     value: float | int | None
@@ -21,12 +21,12 @@ class Figure:
 
     @property
     def shown(self) -> str:
-        """The name that people read."""
+        """The name of the measure for people."""
         return self.title or self.name.replace("_", " ")
 
 
 class Assessment(Mapping[str, float | int | None]):
-    """Figures by name: `assessment["k"]` is a number, `assessment.figures` has the words."""
+    """Measured values by name: `assessment["k"]` is a number, `assessment.figures` also has ranges and meanings."""
 
     def __init__(self, figures: list[Figure]) -> None:
         self.figures = tuple(figures)
@@ -46,7 +46,7 @@ class Assessment(Mapping[str, float | int | None]):
 
 
 def figures_of(measure: Measure, evidence: Evidence) -> list[Figure]:
-    """The figures of a measure: one, or one per column; none where the evidence lacks what it needs."""
+    """The values of a measure: one, or one per column; none if the evidence lacks what the measure needs."""
     if any(getattr(evidence, part) is None for part in measure.needs):
         return []
     result = evidence.measure(measure.name)
@@ -69,6 +69,6 @@ def declared_figure(name: str, value: Value, records: int, *, note: str = "", co
 
 
 def assess_evidence(evidence: Evidence, only: Collection[str] | None = None) -> Assessment:
-    """The figures of every declared measure, or of some of them, that the evidence allows."""
+    """The values of every declared measure, or of those in `only`, that the evidence allows."""
     chosen = [measure for measure in declared_measures() if only is None or measure.name in only]
     return Assessment([figure for measure in chosen for figure in figures_of(measure, evidence)])

@@ -1,4 +1,4 @@
-"""A column in a few figures: mean, deviation, quantiles; and the correlations of several."""
+"""Statistics of columns: mean, standard deviation, quantiles and correlations."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from shoal.arrays import Floats
 
 @dataclass(frozen=True)
 class Moments:
-    """Mean and standard deviation (of the population)."""
+    """The mean and the standard deviation of the population."""
 
     mean: float
     deviation: float
 
 
 def moments(values: Floats, weights: Floats | None = None) -> Moments:
-    """Of the values that are there, weighted if there are weights."""
+    """The mean and standard deviation of the values that are not missing, weighted if there are weights."""
     present = ~np.isnan(values)
     if not present.any():
         return Moments(float("nan"), float("nan"))
@@ -32,13 +32,13 @@ def moments(values: Floats, weights: Floats | None = None) -> Moments:
 
 
 def quantiles(values: Floats, shares: Sequence[float]) -> list[float]:
-    """Of the values that are there; each record counts once, whatever its weight."""
+    """The quantiles of the values that are not missing; weights are not used."""
     known = values[~np.isnan(values)]
     return np.quantile(known, list(shares)).tolist() if known.size else [float("nan")] * len(shares)
 
 
 def correlations(values: Floats, weights: Floats | None = None) -> Floats:
-    """Pearson's correlations of the complete rows; NaN where a column is constant."""
+    """Pearson correlations of the complete rows; NaN for a constant column."""
     complete = ~np.isnan(values).any(axis=1)
     present = values[complete]
     if len(present) < 2:
@@ -50,9 +50,9 @@ def correlations(values: Floats, weights: Floats | None = None) -> Floats:
 
 
 def means_and_covariances(values: Floats, weights: Floats | None = None) -> tuple[Floats, Floats]:
-    """The means and the (population) covariances of complete rows.
+    """The means and the covariances of the population, of complete rows.
 
-    Sums are taken around the first record: offsets of 1e9 would drown the spread in rounding.
+    Sums use differences to the first record, because with an offset of 1e9 rounding would destroy the variance.
     """
     shifted = values - values[0]
     mean = np.average(shifted, axis=0, weights=weights)
@@ -63,7 +63,7 @@ def means_and_covariances(values: Floats, weights: Floats | None = None) -> tupl
 
 
 def detail_lost(before: NDArray[np.integer[Any]], after: NDArray[np.integer[Any]]) -> float | None:
-    """Percent of a column's entropy that its labels no longer tell: H(before | after) / H(before); codes, a row each.
+    """The percentage of a column's entropy that is lost, H(before | after) / H(before); one code per record.
 
     >>> detail_lost(np.array([0, 1, 2, 3]), np.array([0, 0, 1, 1]))
     50.0

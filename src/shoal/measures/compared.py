@@ -1,7 +1,7 @@
 """How a protected column is compared with its original: as numbers, dates, labels or categories.
 
-Labels (ordinal, nominal) were replaced by other labels of the same column, as mixed microaggregation does; categories
-are new names for sets of values, as generalization makes them.
+Mixed microaggregation replaces labels (ordinal, nominal) by other labels of the same column. Generalization replaces
+values by categories, which are names of sets of values.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NUMBER, DATE, ORDINAL, NOMINAL, CATEGORY = "number", "date", "ordinal", "nominal
 
 @dataclass(frozen=True, eq=False)
 class ComparedLabels:
-    """A column of labels: each record's code before and after, and the value of each code, in the column's order."""
+    """A column of labels: the code of each record before and after, and the value of each code in order."""
 
     before: Ints
     after: Ints
@@ -30,43 +30,43 @@ class ComparedLabels:
 
     @property
     def changed(self) -> int:
-        """Records whose label is another one."""
+        """The number of records whose label changed."""
         return int((self.before != self.after).sum())
 
     def counts(self) -> tuple[Ints, Ints]:
-        """Records of each value before and after."""
+        """The number of records of each value, before and after."""
         before, after = (np.bincount(codes, minlength=len(self.values)) for codes in (self.before, self.after))
         return before, after
 
 
 def compared_as(before: Table, after: Table, columns: Sequence[str]) -> dict[str, str]:
-    """number, date, ordinal, nominal or category, for each column."""
+    """How each column is compared: as number, date, ordinal, nominal or category."""
     return {name: _compared_as(before, after, name) for name in columns}
 
 
 def numbers_among(before: Table, after: Table, columns: Sequence[str]) -> list[str]:
-    """The columns that are numbers before and after; codes that a role calls labels are not."""
+    """The columns that hold numbers before and after; codes with the role of labels are not numbers."""
     return [name for name, kind in compared_as(before, after, columns).items() if kind == NUMBER]
 
 
 def compared_labels(before: Table, after: Table, name: str) -> ComparedLabels:
-    """The labels of a column before and after over the same codes: by rank where it is ordinal, else by value."""
+    """The labels of a column before and after with common codes, ordered by rank or, if not ordinal, by value."""
     old, new = (labels_of(table, name, NOMINAL) for table in (before, after))
     values = sorted({*old.texts, *new.texts}, key=lambda text: (text is None, text))
     rank = _ranks(before, name)
     if rank:
         values.sort(key=lambda text: rank.get(text, len(rank)))
     place = {text: i for i, text in enumerate(values)}
-    codes = [np.array([place[t] for t in found.texts], dtype=np.int64)[found.codes] for found in (old, new)]
+    codes = [np.array([place[t] for t in labels.texts], dtype=np.int64)[labels.codes] for labels in (old, new)]
     return ComparedLabels(codes[0], codes[1], tuple(_name(before, name, text) for text in values))
 
 
 def compared_ranks(before: Table, after: Table, name: str) -> tuple[Floats, Floats]:
-    """The ranks of an ordinal column before and after, in the order of the original; NaN where a value is missing."""
+    """The ranks of an ordinal column before and after, in the order of the original; NaN for missing values."""
     rank = _ranks(before, name)
-    labels = [labels_of(table, name, NOMINAL) for table in (before, after)]
+    sides = [labels_of(table, name, NOMINAL) for table in (before, after)]
     old, new = (
-        np.array([rank.get(text, np.nan) for text in found.texts], dtype=np.float64)[found.codes] for found in labels
+        np.array([rank.get(text, np.nan) for text in side.texts], dtype=np.float64)[side.codes] for side in sides
     )
     return old, new
 
@@ -80,7 +80,7 @@ def _compared_as(before: Table, after: Table, name: str) -> str:
         return DATE
     try:
         old, new = (set(labels_of(table, name, NOMINAL).texts) for table in (before, after))
-    except ShoalError:  # Python objects and the like
+    except ShoalError:  # such as Python objects
         return CATEGORY
     if not new <= old:
         return CATEGORY
@@ -98,19 +98,19 @@ def _holds_numbers(table: Table, name: str) -> bool:
 
 
 def _ranks(table: Table, name: str) -> dict[str | None, int]:
-    """The rank of each value of an ordinal column; empty where the column has no order."""
+    """The rank of each value of an ordinal column; empty if the column has no order."""
     try:
         if kind_of(table, name) != ORDINAL:
             return {}
-        found, by_value = labels_of(table, name, ORDINAL), labels_of(table, name, NOMINAL)
+        by_rank, by_value = labels_of(table, name, ORDINAL), labels_of(table, name, NOMINAL)
     except ShoalError:
         return {}
-    ranks = {text: int(found.codes[row]) for text, row in zip(by_value.texts, by_value.rows, strict=True)}
+    ranks = {text: int(by_rank.codes[row]) for text, row in zip(by_value.texts, by_value.rows, strict=True)}
     return {text: rank for text, rank in ranks.items() if rank >= 0}
 
 
 def _name(table: Table, name: str, text: str | None) -> str:
-    """A value as a person knows it: the label of a code."""
+    """The name of a value for people: the label of a code, or the value itself."""
     if text is None:
         return "missing"
     source = table.source

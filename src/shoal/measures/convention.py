@@ -1,4 +1,4 @@
-"""Conventions of loss and risk: the sound one, and that of the GOMM thesis (docs/explain/conventions.md)."""
+"""Conventions for measuring loss and risk: the default, and that of the GOMM thesis (docs/explain/conventions.md)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Convention:
-    """A way of measuring, and of making the groups that are measured."""
+    """A convention for measuring loss and risk, and for forming the groups that are measured."""
 
     name: str
     scaling: str
-    thesis_mdav: bool  # L1, and a last group that may be smaller than k; rather than Euclidean, and none
-    relative: bool  # intervals around the protected value, rather than parts of the column's deviation
-    strict: bool  # a tie is no link, rather than 1/m of one
+    thesis_mdav: bool  # L1 distances and a last group that may be smaller than k, instead of Euclidean distances
+    relative: bool  # intervals around the protected value, instead of shares of the standard deviation
+    strict: bool  # a tie among m records does not count, instead of counting 1/m
 
 
 CONVENTIONS = {

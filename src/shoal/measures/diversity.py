@@ -1,10 +1,9 @@
-"""What an equivalence class discloses of a confidential column: l-diversity and t-closeness.
+"""What an equivalence class discloses about a confidential column: l-diversity and t-closeness.
 
-Classes and confidential values come as codes, one a record. A table's l is that of its worst class
-(distinct values, exponential of the entropy, or recursive with a given c: Machanavajjhala et al.
-2007); its t is the largest distance of a class's distribution from the whole table's (Li, Li and
-Venkatasubramanian 2007), the ground distance between two values being 1 (equal) or the share of
-the range between their ranks (ordered).
+Classes and confidential values are codes, one per record. The l of a table is that of its worst class: distinct values,
+the exponential of the entropy, or recursive with a given c (Machanavajjhala et al. 2007). The t of a table is the
+largest distance of the distribution in a class from that in the whole table (Li, Li and Venkatasubramanian 2007). The
+distance of two values is 1 (equal), or the share of the range between their ranks (ordered).
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from shoal.measures.measure import Measure
 if TYPE_CHECKING:
     from shoal.measures.evidence import Evidence
 
-CELLS = 4_000_000  # of the table of classes by values that is held at once
+CELLS = 4_000_000  # most cells of a table of classes by values in memory
 
 
 def distinct_l(classes: Codes, values: Codes) -> int:
-    """The fewest distinct confidential values in a class; only the pairs that occur are counted."""
+    """The smallest number of distinct confidential values in a class."""
     label = np.unique(classes, return_inverse=True)[1].reshape(-1)
     width = int(values.max()) + 1
     pairs = np.unique(label * width + values)
@@ -36,7 +35,7 @@ def distinct_l(classes: Codes, values: Codes) -> int:
 def t_closeness(classes: Codes, values: Codes, distance: str = "equal", reference: Ints | None = None) -> float:
     """The largest distance of a class from the whole table, or from `reference` (counts of all values).
 
-    Classes are taken in blocks, so that a large file does not need a table of all classes by all values.
+    Classes are processed in blocks, so that a large file does not need a table of all classes by all values.
     """
     whole = np.bincount(values).astype(np.int64) if reference is None else reference
     order = np.argsort(classes, kind="stable")
@@ -48,7 +47,7 @@ def t_closeness(classes: Codes, values: Codes, distance: str = "equal", referenc
 
 
 def diversity_of(classes: Codes, values: Codes, kind: str, c: float = 1.0) -> Floats:
-    """The l of each class: distinct, entropy, or recursive with c (0 where no l holds)."""
+    """The l of each class: distinct, entropy, or recursive with c (0 if no l holds)."""
     check_choice("kind of l-diversity", kind, ("distinct", "entropy", "recursive"))
     counts = class_counts(classes, values)
     if kind == "distinct":
@@ -58,7 +57,7 @@ def diversity_of(classes: Codes, values: Codes, kind: str, c: float = 1.0) -> Fl
         terms = np.where(share > 0, share * np.log(np.where(share > 0, share, 1.0)), 0.0)
         return np.asarray(np.exp(-terms.sum(axis=1)))
     if not c > 0:
-        raise UsageError(f"c must be above 0, not {c!r}")
+        raise UsageError(f"c must be above 0, not {c!r}.")
     ordered = -np.sort(-counts, axis=1)
     tails = np.cumsum(ordered[:, ::-1], axis=1)[:, ::-1]
     return np.asarray((ordered[:, :1] < c * tails).sum(axis=1), dtype=np.float64)
@@ -80,7 +79,7 @@ def distances(classes: Codes, values: Codes, distance: str = "equal", reference:
 def broken_classes(
     classes: Codes, values: Codes, least: float, kind: str, c: float, t: float | None, distance: str
 ) -> NDArray[np.bool_]:
-    """Which classes fall short of l or t; rounding of 1e-12 is forgiven."""
+    """Which classes do not have l or t, up to a rounding error of 1e-12."""
     short = np.zeros(int(np.max(classes)) + 1, dtype=bool)
     if least > 1 or kind == "recursive":
         short |= diversity_of(classes, values, kind, c) < least - 1e-12
@@ -90,7 +89,7 @@ def broken_classes(
 
 
 def class_counts(classes: Codes, values: Codes, width: int | None = None) -> Ints:
-    """Classes by confidential values: how many records."""
+    """The number of records per class and confidential value."""
     label = np.unique(classes, return_inverse=True)[1].reshape(-1)
     width = int(values.max()) + 1 if width is None else width
     pairs = np.bincount(label * width + values.astype(np.int64), minlength=(int(label.max()) + 1) * width)
@@ -98,7 +97,7 @@ def class_counts(classes: Codes, values: Codes, width: int | None = None) -> Int
 
 
 def _fewest_values(evidence: Evidence) -> int | None:
-    """l of the worst confidential column."""
+    """The l of the worst confidential column."""
     classes = evidence.classes
     if classes is None or not classes.label.size or not evidence.confidential:
         return None
@@ -106,7 +105,7 @@ def _fewest_values(evidence: Evidence) -> int | None:
 
 
 def _farthest(evidence: Evidence) -> float | None:
-    """t of the worst confidential column; suppressed records count in the distribution of the whole table."""
+    """The t of the worst confidential column; the distribution of the whole table includes suppressed records."""
     classes = evidence.classes
     if classes is None or not classes.label.size or not evidence.confidential:
         return None
@@ -140,7 +139,7 @@ MEASURES = (
         range="0 to 1",
         unit="",
         better="lower",
-        meaning="farthest that a class's confidential values lie from those of all",
+        meaning="largest distance of the confidential values of a class from those of all records",
         formula="largest earth mover's distance of a class from the table; numbers by their rank",
         compute=_farthest,
         costly=True,

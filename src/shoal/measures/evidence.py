@@ -1,7 +1,7 @@
-"""The evidence for the measures: an original and its release, record by record, as arrays.
+"""The evidence for the measures: an original and its release as arrays, record by record.
 
-A part that a release does not have is None, and the measures that need it are left out: a release in another row order
-has no pairs of records, a table of labels has no numbers.
+A part that a release does not have is None, and the measures that need it are left out. For example, a release in
+another row order has no pairs of records, and a table of labels has no numbers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from shoal.table.table import Table
 
 @dataclass(frozen=True, eq=False)
 class ColumnPair:
-    """A column before and after, where both have a value: numbers, days and ranks, or codes of nominal labels."""
+    """A column before and after on the rows with both values: numbers, days, ranks, or codes of nominal labels."""
 
     name: str
     kind: str  # number, date, ordinal or nominal
@@ -43,7 +43,7 @@ class ColumnPair:
 
 @dataclass(frozen=True, eq=False)
 class ConfidentialColumn:
-    """The codes of a confidential column in the release; ordered: the codes of numbers are ranks."""
+    """The codes of a confidential column in the release; `ordered` if the codes are ranks of numbers."""
 
     codes: Codes
     ordered: bool
@@ -51,11 +51,15 @@ class ConfidentialColumn:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What the measures look at.
+    """The data that the measures use.
 
-    original, release: the columns of numbers on the rows that are complete in both; weights: of these rows. columns:
-    every column that can be compared. changed: for each column that does not hold numbers, the records whose value
-    changed. classes: the equivalence classes of the release. confidential: its confidential columns.
+    Attributes:
+        original, release: The columns of numbers, on the rows that are complete in both.
+        weights: The weights of these rows.
+        columns: Every column that can be compared.
+        changed: The number of records whose value changed, for each column that does not hold numbers.
+        classes: The equivalence classes of the release.
+        confidential: The confidential columns of the release.
     """
 
     records: int
@@ -72,13 +76,13 @@ class Evidence:
     _known: dict[str, Any] = field(default_factory=dict)
 
     def once(self, key: str, compute: Callable[[], Any]) -> Any:
-        """What several measures share is computed once."""
+        """Compute a result that several measures share, once."""
         if key not in self._known:
             self._known[key] = compute()
         return self._known[key]
 
     def measure(self, name: str) -> Computed:
-        """The result of another measure, which is computed once."""
+        """The result of another measure; it is computed once."""
         result: Computed = self.once(f"measure {name}", lambda: declared_measure(name).compute(self))
         return result
 
@@ -128,7 +132,16 @@ def evidence_of_tables(
 ) -> Evidence:
     """The evidence of an original and its release over some columns.
 
-    within: further columns that tell equivalence classes apart. aligned: whether the rows are in the same order.
+    Args:
+        before: The original.
+        after: The release.
+        columns: The columns to compare.
+        within: Further columns that the equivalence classes use.
+        confidential: The confidential columns.
+        aligned: Whether the rows are in the same order.
+        convention: The convention for measuring.
+        threads: The number of threads.
+        seed: The seed of random samples.
     """
     known = tuple(dict.fromkeys((*columns, *within)))
     units = units_of(before) if aligned else None
@@ -163,7 +176,7 @@ def evidence_of_tables(
 def column_pair(before: Table, after: Table, name: str, kind: str) -> ColumnPair:
     """A column before and after, on the rows that have a value in both."""
     weights = before.weights()
-    if kind == NOMINAL:  # a missing label is a label of its own
+    if kind == NOMINAL:  # a missing label counts as a label
         labels = compared_labels(before, after, name)
         return ColumnPair(name, kind, labels.before, labels.after, weights)
     old, new = (

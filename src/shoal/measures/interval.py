@@ -1,7 +1,7 @@
-"""Interval disclosure: how often a protected value lies within a few percent of the original one (GOMM thesis).
+"""Interval disclosure: how often a protected value lies within a few percent of the original value (GOMM thesis).
 
 Three named forms, each averaged over p = 1, 2, ..., 10:
-    deviation  abs(x - x') <= p % of the column's standard deviation (the sound default)
+    deviation  abs(x - x') <= p % of the column's standard deviation (the default)
     rank       the ranks of x and x' among the original values differ by at most p % of n
     thesis     abs(x - x') <= p % of x', an interval around the protected value, on values scaled to [0, 1]
 """
@@ -24,9 +24,9 @@ PERCENTS = tuple(range(1, 11))
 
 
 def interval_disclosure(original: Floats, protected: Floats, form: str = "deviation") -> float:
-    """Percent of the cells whose original value lies within the interval, 0 to 100.
+    """The percentage of cells whose original value lies within the interval, 0 to 100.
 
-    A constant column tells nothing that was not known: it is left out. None but constant columns: 0.
+    Constant columns are left out, because they disclose nothing; if all columns are constant, the result is 0.
     """
     check_choice("form of interval disclosure", form, FORMS)
     varied = np.flatnonzero(np.ptp(original, axis=0) > 0)
@@ -42,7 +42,7 @@ def _deviation(before: Floats, after: Floats) -> float:
 
 def _rank(before: Floats, after: Floats) -> float:
     ordered = np.sort(before)
-    # The middle of the ranks that a value has, or would have, among the original values.
+    # The mean of the ranks that a value has, or would have, among the original values.
     ranks = [
         (np.searchsorted(ordered, v, "left") + np.searchsorted(ordered, v, "right")) / 2.0 for v in (before, after)
     ]
@@ -56,7 +56,7 @@ def _thesis(before: Floats, after: Floats) -> float:
 
 
 def _share(miss: Floats, width: Floats) -> float:
-    """Percent of the misses within p % of a width, averaged over the percents."""
+    """The percentage of differences within p % of a width, averaged over the values of p."""
     return 100.0 * float(np.mean([np.mean(miss <= 0.01 * p * width) for p in PERCENTS]))
 
 
@@ -75,7 +75,7 @@ MEASURES = (
         range="0 to 100",
         unit="%",
         better="lower",
-        meaning="values within a few percent of the original",
+        meaning="protected values close to the original",
         formula="percentage of cells whose original value lies within p % of a standard deviation, mean of p = 1 to 10",
         compute=_of_release,
     ),

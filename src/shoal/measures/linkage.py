@@ -1,8 +1,8 @@
-"""Distance-based linkage: how often the nearest protected record is the record's own (Pagliuca and Seri 1999).
+"""Distance-based linkage: how often the nearest protected record of a person is the right one (Pagliuca and Seri 1999).
 
-An intruder who holds some columns of the original links every record to the nearest protected one. Protected records
-are taken once each with their count and searched by a tree of boxes, so that it is exact for 100,000 records; beyond a
-given number, a random sample of the records is linked against all, and the standard error is given.
+An intruder who knows some columns of the original links every record to the nearest protected record. A tree of boxes
+holds the distinct protected records with their counts, so that the result is exact for 100,000 records. In larger
+files, a random sample is linked against all records, and the result has a standard error.
 """
 
 from __future__ import annotations
@@ -25,15 +25,17 @@ if TYPE_CHECKING:
 
 SAMPLED_ABOVE = 200_000
 SAMPLE = 20_000
-BLOCK = 4_096  # records that are linked at once, before the next look whether to stop
+BLOCK = 4_096  # records that are linked before the next check whether to stop
 
 
 @dataclass(frozen=True)
 class Linkage:
-    """Percent of right links.
+    """The percentage of correct links.
 
-    error: the standard error if the records are a sample, otherwise 0. sets: the number of sets of columns that the
-    percentage is the mean over. deviation: the standard deviation of the percentage over these sets.
+    Attributes:
+        error: The standard error if the records are a sample, otherwise 0.
+        sets: The number of sets of columns over which the percentage is the mean.
+        deviation: The standard deviation of the percentage over these sets.
     """
 
     percent: float
@@ -58,10 +60,16 @@ def distance_linkage(
     threads: int = 1,
     seed: int = 0,
 ) -> Linkage:
-    """Percent of the records whose nearest protected record is their own, 0 to 100.
+    """The percentage of records whose nearest protected record is their own, 0 to 100.
 
-    Both arrays must be on the same scale. A tie among m counts 1/m, or nothing if `strict`. sets: the sets of columns
-    that the intruder may hold, over which the percentage is averaged; all columns if none are given.
+    Args:
+        original: The original values.
+        protected: The protected values, on the same scale.
+        strict: Whether a tie does not count; otherwise a tie among m records counts 1/m.
+        sets: The sets of columns that an intruder may know, over which the percentage is averaged; by default one set
+            of all columns.
+        threads: The number of threads.
+        seed: The seed of random samples.
     """
     n, d = original.shape
     chosen = sampled_records(n, seed)
@@ -77,7 +85,7 @@ def distance_linkage(
 
 
 def first_columns(d: int, seed: int = 0, order: Sequence[int] | None = None) -> list[list[int]]:
-    """The first 1, 2, ..., d columns of an order: the sets an intruder may hold, a random order if none is given.
+    """The first 1, 2, ..., d columns of an order, as sets that an intruder may know; the order is random by default.
 
     >>> first_columns(3, order=[2, 0, 1])
     [[2], [2, 0], [2, 0, 1]]
@@ -89,22 +97,22 @@ def first_columns(d: int, seed: int = 0, order: Sequence[int] | None = None) -> 
 def link_credits(
     original: Floats, protected: Floats, columns: list[int], chosen: Ints, strict: bool, threads: int = 1
 ) -> Floats:
-    """For each chosen record, the share of a link that an intruder with these columns gets right."""
+    """The credit of each chosen record: 1 if an intruder with these columns finds it, 1/m for a tie, otherwise 0."""
     after = np.ascontiguousarray(protected[:, columns])
-    own = classes([np.ascontiguousarray(after[:, j]) for j in range(len(columns))])
-    first = np.full(int(own.max()) + 1, len(own), dtype=np.int64)
-    np.minimum.at(first, own, np.arange(len(own)))
-    points, counts = np.ascontiguousarray(after[first]), np.bincount(own).astype(np.int64)
+    class_of = classes([np.ascontiguousarray(after[:, j]) for j in range(len(columns))])
+    first = np.full(int(class_of.max()) + 1, len(class_of), dtype=np.int64)
+    np.minimum.at(first, class_of, np.arange(len(class_of)))
+    points, counts = np.ascontiguousarray(after[first]), np.bincount(class_of).astype(np.int64)
     tree = grow_boxes(points)
     records = np.ascontiguousarray(original[chosen][:, columns])
-    mine = own[chosen]
+    own_class = class_of[chosen]
     blocks = [(a, min(a + BLOCK, len(records))) for a in range(0, len(records), BLOCK)]
     control = current().part(threads=threads)
 
     def ties_of(first: int, last: int) -> Ints:
         control.check()
-        found: Ints = nearest_ties(records[first:last], mine[first:last], points, counts, *tree)
-        return found
+        ties: Ints = nearest_ties(records[first:last], own_class[first:last], points, counts, *tree)
+        return ties
 
     ties = np.concatenate(control.run([partial(ties_of, *block) for block in blocks]))
     if strict:
@@ -113,21 +121,21 @@ def link_credits(
 
 
 def tie_credits(ties: Ints) -> Floats:
-    """1/m for a tie among m, 0 for none."""
+    """The credit 1/m for a tie among m records, 0 if the record is not among the nearest."""
     credits = np.zeros(ties.size)
     np.divide(1.0, ties, out=credits, where=ties > 0)
     return credits
 
 
 def sampled_records(n: int, seed: int, above: int = SAMPLED_ABOVE, sample: int = SAMPLE) -> Ints:
-    """All records, or a sorted random sample of a large file's."""
+    """All records, or a sorted random sample of the records of a large file."""
     if n <= above:
         return np.arange(n)
     return np.sort(np.random.default_rng(seed).choice(n, sample, replace=False))
 
 
 def as_linkage(credits: Floats, n: int) -> Linkage:
-    """The mean of the credits in percent; the standard error knows that the sample was drawn without replacement."""
+    """The mean of the credits in percent, with the standard error of a sample without replacement."""
     count = credits.size
     error = 0.0
     if count < n:
@@ -136,9 +144,9 @@ def as_linkage(credits: Floats, n: int) -> Linkage:
 
 
 def same_scale(original: Floats, protected: Floats, standard: bool) -> tuple[Floats, Floats]:
-    """Both arrays in units of the original columns' deviations, or of their ranges; a constant column as it is.
+    """Both arrays in units of the original columns' standard deviations, or of their ranges.
 
-    The scale is the intruder's, who has no weights.
+    A constant column stays unchanged. The scale does not use weights, because an intruder does not have them.
     """
     origin = original.min(axis=0)
     width = np.std(original - origin, axis=0) if standard else np.ptp(original, axis=0)
@@ -165,14 +173,14 @@ def linkage_with(evidence: Evidence, sets: Sequence[Sequence[int]]) -> Linkage:
 
 
 def linkage_over_sets(evidence: Evidence) -> Linkage:
-    """The mean over the sets of columns; the thesis knows only the intruder who holds all columns."""
+    """The linkage averaged over sets of columns; the GOMM thesis assumes an intruder who knows all columns."""
     if evidence.convention.strict:
         return linkage_on_all(evidence)
     return linkage_with(evidence, first_columns(evidence.numbers()[0].shape[1], evidence.seed))
 
 
 def linkage_on_all(evidence: Evidence) -> Linkage:
-    """The linkage by an intruder who holds all columns, computed once."""
+    """The linkage by an intruder who knows all columns; it is computed once."""
     every = [range(evidence.numbers()[0].shape[1])]
     linkage: Linkage = evidence.once("linked on all columns", lambda: linkage_with(evidence, every))
     return linkage
@@ -186,7 +194,7 @@ MEASURES = (
         range="0 to 100",
         unit="%",
         better="lower",
-        meaning="records linked by the nearest record, mean over intruders who hold 1, 2, … all columns",
+        meaning="records linked by the nearest record, mean over intruders who know 1, 2, … all columns",
         formula="percentage of records whose nearest release record is their own, mean over sets of columns",
         compute=lambda evidence: linkage_over_sets(evidence).estimate(),
         costly=True,
@@ -198,7 +206,7 @@ MEASURES = (
         range="0 to 100",
         unit="%",
         better="lower",
-        meaning="records linked by the nearest record, by an intruder who holds all columns",
+        meaning="records linked by the nearest record, by an intruder who knows all columns",
         formula="percentage of records whose nearest release record over all columns is their own",
         compute=lambda evidence: linkage_on_all(evidence).estimate(),
         costly=True,

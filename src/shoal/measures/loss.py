@@ -1,9 +1,9 @@
-"""Information loss: how far the protected values are from the original ones.
+"""Information loss: how much protection changed the values.
 
-100 * SSE / SST on standardized columns, 0 (nothing changed) to about 100 (every record replaced by the overall mean).
-SSE sums the squared changes, SST the squared distances to the mean. Ranks of ordinal columns count as numbers; two
-nominal labels are 2 / G apart, squared, where G is the column's Gini impurity (docs/reference/measures.md). Every
-command takes the loss from here.
+It is 100 * SSE / SST on standardized columns: 0 if nothing changed, about 100 if all records have the same values. SSE
+is the sum of squared changes, SST the sum of squared distances to the mean. Ranks of ordinal columns count as numbers.
+The squared distance of two nominal labels is 2 / G, where G is the column's Gini impurity
+(docs/reference/measures.md). Every command uses this module.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def information_loss(
 ) -> Loss:
     """SSE and SST of a protected n x d array, in units of the original columns' standard deviations (minmax: ranges).
 
-    Column by column, so that a large file needs no second scaled copy. A constant column cannot
-    lose anything where it stays what it was; where it changed, it is counted by its own size.
+    Columns are processed one by one, so that a large file is not copied. A constant column that did not change has no
+    loss; the changes of one that did are measured relative to its value.
     """
     sse = sst = 0.0
     for j in range(original.shape[1]):
@@ -46,7 +46,7 @@ def information_loss(
         centred = before - before[0]
         centred = centred - np.average(centred, weights=weights)
         width = float(before.max() - before.min())
-        # Squares of tiny or huge numbers are no numbers any more: such a column is measured in units of its width.
+        # Squares of very small or large numbers are not finite: measure such a column in units of its range.
         unit = 1.0 if width == 0 or 1e-120 < width < 1e120 else width
         variance = float(np.average((centred / unit) ** 2, weights=weights))
         change = ((before - after) / unit) ** 2
@@ -64,7 +64,7 @@ def information_loss(
 
 
 def nominal_loss(codes: NDArray[Any], changed: Bools, weights: Floats | None = None) -> Loss:
-    """The loss of a nominal column, whose total variance is 1: a changed label costs 2 / G."""
+    """The loss of a nominal column, whose total variance is 1; a changed label costs 2 / G."""
     counts = np.bincount(codes, weights)
     shares = counts / counts.sum()
     gini = float((shares * (1.0 - shares)).sum())

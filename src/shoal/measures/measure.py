@@ -1,7 +1,7 @@
-"""A measure is declared once, beside the code that computes it; this file holds the declaration and the register.
+"""The declaration of a measure, and the list of all declared measures.
 
-Every file of this folder may declare measures in a tuple `MEASURES`. `shoal assess`, its JSON, the internal report and
-the table of docs/reference/measures.md come from the declarations, so a new measure needs one file and nothing else.
+Every module of this folder may declare measures in a tuple `MEASURES`. `shoal assess`, its JSON, the internal report
+and the table of docs/reference/measures.md use the declarations, so a new measure needs one module and nothing else.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ KINDS = ("loss", "risk", "balance")
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value and what is worth knowing about it: how many entries were left out, or a standard error."""
+    """A value and a note on it, such as the number of entries that were left out, or a standard error."""
 
     value: Value
     note: str = ""
@@ -35,12 +35,15 @@ Computed = Value | Estimate | Mapping[str, Value]
 
 @dataclass(frozen=True)
 class Measure:
-    """What a measure is called, what it needs and what its value means.
+    """A measure: its name, what it needs and what its value means.
 
-    name: its key in JSON. title: its name on the screen and in reports. needs: the parts of the evidence without which
-    it is left out. weighted: whether it honours the weights of the records. compute: gives a value, an Estimate, or one
-    value per column, which are then called NAME_COLUMN. costly: it needs much more than one pass over the records, so
-    the report of a large file leaves it out.
+    Attributes:
+        name: The key in JSON.
+        title: The name in printed tables and reports.
+        needs: The parts of the evidence without which the measure is left out.
+        weighted: Whether it uses the weights of the records.
+        compute: Returns a value, an `Estimate`, or one value per column; the latter have the names NAME_COLUMN.
+        costly: Whether it takes much longer than one pass over the records; reports on large files leave it out.
     """
 
     name: str
@@ -58,12 +61,12 @@ class Measure:
 
     @property
     def shown(self) -> str:
-        """The name that people read."""
+        """The name of the measure for people."""
         return self.title or self.name.replace("_", " ")
 
 
 def declared_measures() -> tuple[Measure, ...]:
-    """Every declared measure: first loss, then risk, then their balance, each in the order of the file names."""
+    """Every declared measure: loss, then risk, then their balance, each in the order of the module names."""
     measures = [measure for module in _modules() for measure in getattr(module, "MEASURES", ())]
     names = [measure.name for measure in measures]
     for name in names:
@@ -73,7 +76,7 @@ def declared_measures() -> tuple[Measure, ...]:
 
 
 def declared_measure(name: str) -> Measure:
-    """The measure of this name."""
+    """The measure with this name."""
     return next(measure for measure in declared_measures() if measure.name == name)
 
 

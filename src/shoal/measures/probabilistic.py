@@ -1,14 +1,14 @@
 """Probabilistic linkage: weights by Fellegi and Sunter 1969, estimated by EM over agreement patterns.
 
-Two values agree when they differ by at most 0.1 standard deviations of the original column. Every pair of an original
+Two values agree if they differ by at most 0.1 standard deviations of the original column. Every pair of an original
 and a protected record has one of 2^d patterns; only their counts are kept. EM (Winkler 1988) splits them into
-matches and others, columns being independent within each:
+matches and others, and assumes that columns are independent within each:
 
     repeat: g(pattern) = p m(pattern) / (p m(pattern) + (1 - p) u(pattern))     the share of matches
             p, m_j, u_j = the weighted means of g and of the agreements of column j
 
-A pattern's weight is log2(m/u), summed over agreeing columns, and log2((1-m)/(1-u)) over the others. Each record is
-linked to the protected record of the highest weight; a tie among m counts 1/m.
+The weight of a pattern is the sum of log2(m/u) over agreeing columns and of log2((1-m)/(1-u)) over the others. Each
+record is linked to the protected record with the highest weight; a tie among m records counts 1/m.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from shoal.measures.evidence import Evidence
 
 MOST_COLUMNS = 20
-PAIRS = 1e9  # pairs of a record and a distinct protected record that are counted in full; beyond, records are sampled
+PAIRS = 1e9  # most pairs of a record and a distinct protected record; above it, records are sampled
 
 
 @dataclass(frozen=True)
 class FellegiSunter:
-    """The share of matches among the pairs, and the chance that column j agrees in a match (m) and elsewhere (u)."""
+    """The share of matches among the pairs, and the probability that column j agrees in a match (m) or not (u)."""
 
     share: float
     m: Floats
@@ -56,7 +56,7 @@ class FellegiSunter:
 def probabilistic_linkage(
     original: Floats, protected: Floats, *, tolerance: float = 0.1, threads: int = 1, seed: int = 0
 ) -> Linkage:
-    """Percent of the records that Fellegi-Sunter weights link to their own protected record, 0 to 100."""
+    """The percentage of records that Fellegi-Sunter weights link to their own protected record, 0 to 100."""
     n = len(original)
     pairs = agreement_pairs(original, protected, tolerance, seed)
     model = expectation_maximisation(pairs.pattern_counts(threads), start=1.0 / n)
@@ -65,7 +65,7 @@ def probabilistic_linkage(
 
 
 def expectation_maximisation(counts: Ints, start: float, *, rounds: int = 500, enough: float = 1e-9) -> FellegiSunter:
-    """The model that makes the pattern counts likely, from m = 0.9, u = 0.1 and a first share of matches."""
+    """Fit the model to the pattern counts, starting with m = 0.9, u = 0.1 and a first share of matches."""
     d = int(counts.size).bit_length() - 1
     used = np.flatnonzero(counts)
     agree = ((used[:, None] >> np.arange(d)) & 1).astype(np.float64)
@@ -88,60 +88,60 @@ def expectation_maximisation(counts: Ints, start: float, *, rounds: int = 500, e
 
 
 def agreement_pairs(original: Floats, protected: Floats, tolerance: float = 0.1, seed: int = 0) -> AgreementPairs:
-    """All pairs of the originals and the distinct protected records; the originals sampled where they are too many."""
+    """All pairs of original and distinct protected records; if there are too many, the originals are sampled."""
     n, d = original.shape
     if d > MOST_COLUMNS:
         raise UsageError(
-            f"probabilistic linkage takes at most {MOST_COLUMNS} columns, not {d}: name fewer quasi-identifiers"
+            f"Probabilistic linkage supports at most {MOST_COLUMNS} columns, not {d}. Name fewer quasi-identifiers."
         )
-    own = classes([np.ascontiguousarray(protected[:, j]) for j in range(d)])
-    first = np.full(int(own.max()) + 1, n, dtype=np.int64)
-    np.minimum.at(first, own, np.arange(n))
+    class_of = classes([np.ascontiguousarray(protected[:, j]) for j in range(d)])
+    first = np.full(int(class_of.max()) + 1, n, dtype=np.int64)
+    np.minimum.at(first, class_of, np.arange(n))
     most = int(PAIRS / first.size)
     chosen = sampled_records(n, seed, above=most, sample=min(most, n))
     deviations = np.std(original - original[0], axis=0)
     return AgreementPairs(
         np.ascontiguousarray(original[chosen]),
-        own[chosen],
+        class_of[chosen],
         np.ascontiguousarray(protected[first].T),
-        np.bincount(own).astype(np.int64),
+        np.bincount(class_of).astype(np.int64),
         tolerance * deviations,
     )
 
 
 @dataclass(frozen=True)
 class AgreementPairs:
-    """Original records against distinct protected ones (one row of `columns` a column) with their counts."""
+    """Original records and distinct protected records with their counts; `columns` has one row per column."""
 
     records: Floats
-    own: Ints
+    own_class: Ints
     columns: Floats
     counts: Ints
     tolerance: Floats
 
     def pattern_counts(self, threads: int = 1) -> Ints:
-        """How many pairs have each pattern."""
+        """The number of pairs with each pattern."""
 
         def in_block(first: int, last: int) -> Ints:
-            found: Ints = count_patterns(self.records[first:last], self.columns, self.counts, self.tolerance)
-            return found
+            counts: Ints = count_patterns(self.records[first:last], self.columns, self.counts, self.tolerance)
+            return counts
 
         return np.asarray(np.sum(self._in_blocks(in_block, threads), axis=0, dtype=np.int64))
 
     def ties(self, weights: Floats, threads: int = 1) -> Ints:
-        """For each record, among how many heaviest pairs its own is; 0 if it is not."""
+        """For each record, the number of pairs with the highest weight if the right pair is among them, otherwise 0."""
 
         def in_block(first: int, last: int) -> Ints:
-            own = self.own[first:last]
-            found: Ints = heaviest_ties(
-                self.records[first:last], own, self.columns, self.counts, self.tolerance, weights
+            own_class = self.own_class[first:last]
+            ties: Ints = heaviest_ties(
+                self.records[first:last], own_class, self.columns, self.counts, self.tolerance, weights
             )
-            return found
+            return ties
 
         return np.concatenate(self._in_blocks(in_block, threads))
 
     def _in_blocks(self, work: Callable[[int, int], Ints], threads: int) -> list[Ints]:
-        """The work on blocks of the records, on threads; none of them takes long, so that it can be stopped."""
+        """Do the work on small blocks of records with threads, so that it can be stopped between two blocks."""
         control = current().part(threads=threads)
 
         def piece(first: int, last: int) -> Ints:
@@ -154,7 +154,7 @@ class AgreementPairs:
 
 
 def _inside(chance: Floats | float) -> Floats:
-    """Away from 0 and 1, where a logarithm has no value: a column that always agrees weighs 0, not infinity."""
+    """A probability slightly inside 0 to 1, so that logarithms are finite."""
     return np.clip(np.asarray(chance, dtype=np.float64), 1e-12, 1 - 1e-12)
 
 
@@ -178,7 +178,7 @@ MEASURES = (
         range="0 to 100",
         unit="%",
         better="lower",
-        meaning="records linked rightly by Fellegi-Sunter weights",
+        meaning="records linked to the right record by Fellegi-Sunter weights",
         formula="percentage of records whose release record of the highest weight is their own",
         compute=_of_release,
         costly=True,

@@ -1,8 +1,8 @@
 """Relative changes of values, means, covariances and variances, changes of correlations: IL1 to IL5 and their mean IL.
 
-IL1 is the change of the cells, IL2 that of the means, IL3 of the covariances, IL4 of the variances, IL5 of the
-correlations; all but IL5 are relative to the original figure. Where that is zero, no relative change exists: the entry
-is left out and counted in `left_out`. The mean caps each part at 1, so that IL is a percentage.
+IL1 is the change of the cells, IL2 of the means, IL3 of the covariances, IL4 of the variances and IL5 of the
+correlations. All except IL5 are relative to the original value. If the original value is zero, the entry is left out
+and counted in `left_out`. The mean caps each part at 1, so that IL is a percentage.
 
 After Domingo-Ferrer and Torra 2001 and the GOMM thesis.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LossParts:
-    """IL1 to IL5 as fractions (0: unchanged; IL5 is at most 2), and how many entries had no base."""
+    """IL1 to IL5 as fractions (0 is unchanged, IL5 is at most 2), and how many entries were left out."""
 
     il1: float
     il2: float
@@ -45,7 +45,7 @@ def loss_parts(original: Floats, protected: Floats, weights: Floats | None = Non
     mean_b, covariance_b = means_and_covariances(original, weights)
     mean_a, covariance_a = means_and_covariances(protected, weights)
     upper = np.triu_indices(original.shape[1])
-    # Where one column of a pair is constant, the covariance is zero by its nature and only rounding would be compared.
+    # If one column of a pair is constant, the covariance is zero, and only rounding errors would be compared.
     constant = np.ptp(original, axis=0) == 0
     base = np.where(constant[:, None] | constant[None, :], 0.0, covariance_b)
     cells = None if weights is None else np.broadcast_to(weights[:, None], original.shape)
@@ -63,7 +63,7 @@ def loss_parts(original: Floats, protected: Floats, weights: Floats | None = Non
 
 
 def _relative(before: Floats, after: Floats, weights: Floats | None = None) -> tuple[float, int]:
-    """The mean of abs(before - after) / abs(before) where the base is not zero, and how often it is."""
+    """The mean of abs(before - after) / abs(before) over entries that are not zero before, and how many are zero."""
     usable = before != 0
     if not usable.any():
         return 0.0, int(before.size)
@@ -73,9 +73,9 @@ def _relative(before: Floats, after: Floats, weights: Floats | None = None) -> t
 
 
 def _correlation_change(original: Floats, protected: Floats, weights: Floats | None) -> tuple[float, int]:
-    """The mean absolute difference of the correlations; columns constant in the original are left out.
+    """The mean absolute difference of the correlations, without columns that are constant in the original.
 
-    A column that the protection made constant has no correlation left: it counts as zero.
+    The correlation of a column that protection made constant counts as zero.
     """
     pairs = np.triu_indices(original.shape[1], 1)
     before, after = (correlations(values, weights)[pairs] for values in (original, protected))
@@ -95,7 +95,7 @@ def _part(name: str) -> Callable[[Evidence], Estimate]:
     def compute(evidence: Evidence) -> Estimate:
         parts = _parts(evidence)
         left_out = parts.left_out.get(name)
-        return Estimate(getattr(parts, name), f"{left_out} without a base left out" if left_out else "")
+        return Estimate(getattr(parts, name), f"{left_out} with the original value 0 left out" if left_out else "")
 
     return compute
 

@@ -19,7 +19,7 @@ def disclosure_risk(interval: float, distance: float, probabilistic: float) -> f
 
 
 def score(loss: float, risk: float) -> float:
-    """The mean of loss and risk, both in percent: the lower, the better the balance."""
+    """The mean of loss and risk, both in percent; lower is better."""
     return (loss + risk) / 2
 
 
@@ -36,7 +36,7 @@ MEASURES = (
         range="0 to 100",
         unit="%",
         better="lower",
-        meaning="half intervals, a quarter each linkage",
+        meaning="0.5 · interval disclosure + 0.25 · each linkage",
         formula="0.5 · `interval_disclosure` + 0.25 · `distance_linkage` + 0.25 · `probabilistic_linkage`",
         compute=_risk,
         costly=True,

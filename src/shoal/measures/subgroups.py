@@ -1,8 +1,8 @@
-"""What the analyst loses: protected numbers by label, their order and their size, before and after protection.
+"""How analyses change: means, medians, totals and slopes of protected numbers by label, and signs of differences.
 
-Means, medians, totals and slopes by subgroup are what users of a release compute, so they are compared directly
-(analysis-specific utility: Karr, Kohnen, Oganian, Reiter and Sanil 2006). Labels are codes from 0 on, where a negative
-code is a missing label. A record counts where the number is present before and after and its weight is positive.
+These are values that users of a release compute, so they are compared directly (analysis-specific utility: Karr,
+Kohnen, Oganian, Reiter and Sanil 2006). Labels are codes from 0; a negative code is a missing label. A record counts if
+its number is not missing before or after and its weight is positive.
 """
 
 from __future__ import annotations
@@ -19,15 +19,17 @@ from shoal.measures.columns import moments
 NumericColumns = Mapping[str, tuple[Floats, Floats]]  # before, after
 LabelColumns = Mapping[str, tuple[Codes, Codes, Sequence[str]]]  # codes before, codes after, the name of each code
 
-MAX_LABELS = 200  # a label column with more values makes subgroups that nobody tabulates
-MAX_PAIRS = 200  # pairs of numeric columns whose signs are compared; the pairs that overlap most come first
-MIN_OVERLAP = 0.5  # of the ranges of two numeric columns of like scale
-FAR = 10.0 * (1 + 1e-9)  # a released value is far off beyond a factor of ten; exactly ten is not, up to rounding
-FLOOR_SHARE = 0.1  # of a typical value: a factor or a relative change is never taken against a smaller number
+MAX_LABELS = 200  # most values of a label column; more subgroups are not useful
+MAX_PAIRS = 200  # most pairs of numeric columns whose signs are compared; pairs that overlap most come first
+MIN_OVERLAP = 0.5  # smallest overlap of the ranges of two numeric columns of similar scale
+FAR = 10.0 * (1 + 1e-9)  # a released value changed a lot if it is more than ten times larger or smaller, up to rounding
+FLOOR_SHARE = (
+    0.1  # share of a typical value; factors and relative changes are never computed relative to a smaller number
+)
 
 
 class SubgroupFigures(NamedTuple):
-    """One number by one label column; the arrays have one place per code, NaN where a label has no records."""
+    """One number by one label column; the arrays have one entry per code, NaN if a label has no records."""
 
     records_before: Ints
     records_after: Ints
@@ -56,7 +58,9 @@ class Subgroup(NamedTuple):
 class WorstSubgroups(NamedTuple):
     """The subgroups whose means changed most.
 
-    left_out: label columns with too many values. vanished: labels with enough records that no released record has.
+    Attributes:
+        left_out: The number of label columns with too many values.
+        vanished: The number of labels with enough original records that no released record has.
     """
 
     worst: tuple[Subgroup, ...]
@@ -65,7 +69,7 @@ class WorstSubgroups(NamedTuple):
 
 
 class Slope(NamedTuple):
-    """The mean of a label's records less the mean of all others, in the original's standard deviations."""
+    """The mean of the records with a label minus the mean of all others, in standard deviations of the original."""
 
     column: str
     by: str
@@ -79,7 +83,7 @@ class Slope(NamedTuple):
 
 
 class SignChange(NamedTuple):
-    """The share of records in which a - b has another sign after protection."""
+    """The share of records in which the sign of a - b changed."""
 
     a: str
     b: str
@@ -87,7 +91,7 @@ class SignChange(NamedTuple):
 
 
 class SignChanges(NamedTuple):
-    """The pairs of columns with the largest shares; how many pairs of like scale were measured and left out."""
+    """The pairs of columns with the largest shares, and how many pairs of similar scale were measured or left out."""
 
     worst: tuple[SignChange, ...]
     pairs: int
@@ -95,7 +99,7 @@ class SignChanges(NamedTuple):
 
 
 class FarOff(NamedTuple):
-    """Records whose released value is more than ten times off, their share, and the largest factor of all records."""
+    """Records whose value changed by more than a factor of ten, their share, and the largest factor."""
 
     records: int
     share: float
@@ -103,7 +107,7 @@ class FarOff(NamedTuple):
 
 
 class TotalFactor(NamedTuple):
-    """The total of a number over one label, and the factor by which it is off."""
+    """The total of a number over one label, and the factor by which it changed."""
 
     column: str
     by: str
@@ -114,7 +118,7 @@ class TotalFactor(NamedTuple):
 
 
 class _Side(NamedTuple):
-    """The values of a numeric column before or after protection, and a value to count from."""
+    """The values of a numeric column before or after protection, and the origin of sums."""
 
     values: Floats
     weights: Floats | None
@@ -141,7 +145,7 @@ class _Labels(NamedTuple):
 def subgroup_figures(
     before: Floats, after: Floats, labels_before: Codes, labels_after: Codes, weights: Floats | None = None
 ) -> SubgroupFigures:
-    """Mean and median of a number by label; the original's by the original labels, the release's by the released ones.
+    """The mean and median of a number by label, in the original by original labels, in the release by released ones.
 
     >>> figures = subgroup_figures(*np.array([[1.0, 3.0, 8.0], [2.0, 2.0, 8.0]]), *np.array([[0, 0, 1], [0, 0, 1]]))
     >>> figures.mean_after.tolist(), figures.median_change.tolist()
@@ -170,7 +174,7 @@ def worst_subgroups(
 ) -> WorstSubgroups:
     """The labels with at least `min_records` original records in which the mean of a number changed most.
 
-    Where a label column was generalized, the codes before must be those of the categories, or every label vanishes.
+    If a label column was generalized, the codes before must be those of the categories; otherwise every label vanishes.
     """
     tabulated = _tabulated(labels)
     vanished: set[tuple[str, int]] = set()  # a label counts once, whatever the number of numeric columns
@@ -194,12 +198,12 @@ def slopes(
     min_records: int = 10,
     most: int = 5,
 ) -> tuple[Slope, ...]:
-    """The labels whose difference to all other records changed most.
+    """The labels whose difference from all other records changed most.
 
-    With two labels this is the slope of a regression of the number on the second label, in standard deviations. The
+    With two labels, this is the slope of a regression of the number on the second label, in standard deviations. The
     label and the others both need `min_records` original records.
     """
-    found: list[Slope] = []
+    changed_slopes: list[Slope] = []
     tabulated = _tabulated(labels)
     for column, by, number, codes in _crossed(numeric, tabulated, weights):
         unit = moments(number.before.values, number.before.weights).deviation
@@ -213,14 +217,14 @@ def slopes(
         after = _against_the_rest(number.after, codes.after, codes.width) / unit
         names = tabulated[by][2]
         for c in _largest(after - before, enough, most):
-            found.append(Slope(column, by, names[c], float(before[c]), float(after[c])))
-    return tuple(sorted(found, key=lambda slope: -abs(slope.change))[:most])
+            changed_slopes.append(Slope(column, by, names[c], float(before[c]), float(after[c])))
+    return tuple(sorted(changed_slopes, key=lambda slope: -abs(slope.change))[:most])
 
 
 def worst_total_factor(
     numeric: NumericColumns, labels: LabelColumns, weights: Floats | None = None, min_records: int = 10
 ) -> TotalFactor | None:
-    """The total by label that is off by the largest factor; None if no label has `min_records` original records."""
+    """The total by label that changed by the largest factor; None if no label has `min_records` original records."""
     worst: TotalFactor | None = None
     tabulated = _tabulated(labels)
     for column, by, number, codes in _crossed(numeric, tabulated, weights):
@@ -237,8 +241,8 @@ def worst_total_factor(
 def far_off(before: Floats, after: Floats) -> FarOff:
     """The released values that are more than ten times too large or too small.
 
-    Numbers below a tenth of a typical value (the median size of the original's values other than 0) count as that
-    tenth, so that a 0 released as a small number is not far off. A value whose sign changed counts against that tenth.
+    A typical value is the median of the absolute original values other than 0. Numbers below a tenth of it count as
+    this tenth, so that a 0 released as a small number is not far off. A value whose sign changed is compared with it.
 
     >>> far_off(np.array([100.0, 200.0, 0.0, 300.0]), np.array([100.0, 3000.0, 15.0, -300.0]))
     FarOff(records=2, share=0.5, largest_factor=15.0)
@@ -252,7 +256,7 @@ def far_off(before: Floats, after: Floats) -> FarOff:
 
 
 def sign_changes(before_a: Floats, after_a: Floats, before_b: Floats, after_b: Floats) -> float:
-    """The share of records in which a > b or a < b no longer holds; records with a = b before have no order to lose.
+    """The share of records in which a > b or a < b no longer holds; records with a = b before do not count.
 
     >>> sign_changes(*np.array([[3.0, 1.0, 2.0], [3.0, 4.0, 2.0], [2.0, 2.0, 2.0], [2.0, 2.0, 1.0]]))
     0.3333333333333333
@@ -266,9 +270,9 @@ def sign_changes(before_a: Floats, after_a: Floats, before_b: Floats, after_b: F
 
 
 def sign_change_pairs(numeric: NumericColumns, most: int = 5) -> SignChanges:
-    """The pairs of columns of like scale in which the sign of the difference changed most often.
+    """The pairs of columns of similar scale in which the sign of the difference changed most often.
 
-    Of like scale: the ranges from the 5 % to the 95 % quantile have at least half of their union in common.
+    The scale is similar if the ranges from the 5 % to the 95 % quantile have at least half of their union in common.
     """
     names = list(numeric)
     pairs = _like_scale([numeric[name][0] for name in names])
@@ -302,7 +306,7 @@ def _number(before: Floats, after: Floats, weights: Floats | None) -> _Number:
 
 
 def _floor(before: Floats, after: Floats) -> float:
-    """A tenth of a typical size; robust, because one huge value would hide every change of the others."""
+    """A tenth of a typical absolute value; it uses the median, because one large value would hide other changes."""
     for values in (before, after):
         sizes = np.abs(values[values != 0])
         if sizes.size:
@@ -311,7 +315,7 @@ def _floor(before: Floats, after: Floats) -> float:
 
 
 def _origin(values: Floats) -> float:
-    """A value to count from: sums of numbers such as 1e9 + 1 would drown a small spread in rounding."""
+    """An origin for sums, because sums of numbers such as 1e9 + 1 would lose a small variance by rounding."""
     middle = float(np.median(values)) if values.size else 0.0
     return middle if values.size and np.ptp(values) < abs(middle) else 0.0
 
@@ -324,7 +328,7 @@ def _labels(number: _Number, before: Codes, after: Codes) -> _Labels:
 
 
 def _tabulated(labels: LabelColumns) -> LabelColumns:
-    """The label columns with few enough values."""
+    """The label columns that do not have too many values."""
     return {by: one for by, one in labels.items() if max(_distinct(one[0]), _distinct(one[1])) <= MAX_LABELS}
 
 
@@ -335,7 +339,7 @@ def _distinct(codes: Codes) -> int:
 def _crossed(
     numeric: NumericColumns, labels: LabelColumns, weights: Floats | None
 ) -> Iterator[tuple[str, str, _Number, _Labels]]:
-    """Every numeric column by every label column; a number is prepared once for all its label columns."""
+    """Every numeric column with every label column; a number is prepared once for all label columns."""
     for column, (before, after) in numeric.items():
         number = _number(before, after, weights)
         for by, (codes_before, codes_after, _) in labels.items():
@@ -343,7 +347,7 @@ def _crossed(
 
 
 def _sums(side: _Side, codes: Codes, width: int, origin: float = 0.0) -> _Sums:
-    """Records, weight and total of the values less the origin, by code."""
+    """The records, the weight and the total of the values minus the origin, by code."""
     labelled = codes >= 0
     values, codes = (side.values - origin)[labelled], codes[labelled]
     records = np.bincount(codes, minlength=width).astype(np.int64)
@@ -362,7 +366,7 @@ def _means(side: _Side, codes: Codes, width: int) -> _Means:
 
 
 def _against_the_rest(side: _Side, codes: Codes, width: int) -> Floats:
-    """The mean of each label less the mean of the other labelled records."""
+    """The mean of each label minus the mean of the other labelled records."""
     sums = _sums(side, codes, width, side.origin)
     rest = sums.records.sum() - sums.records
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -371,7 +375,7 @@ def _against_the_rest(side: _Side, codes: Codes, width: int) -> Floats:
 
 
 def _medians(side: _Side, codes: Codes, width: int) -> Floats:
-    """The median by code: where half the weight is reached; the middle of two values where it is met exactly."""
+    """The weighted median by code; the mean of two values if exactly half of the weight lies below."""
     order = np.lexsort((side.values, codes))
     order = order[int((codes < 0).sum()) :]
     values, codes = side.values[order], codes[order]
@@ -435,7 +439,7 @@ def _signs(a: Floats, b: Floats) -> NDArray[np.int8]:
 
 
 def _like_scale(columns: Sequence[Floats]) -> list[tuple[int, int]]:
-    """The pairs of columns whose ranges overlap enough; the largest overlap first."""
+    """The pairs of columns whose ranges overlap enough, in descending order of overlap."""
     ranges = np.array([_range(values) for values in columns]).reshape(-1, 2)
     low, high = ranges[:, 0], ranges[:, 1]
     common = np.minimum(high[:, None], high) - np.maximum(low[:, None], low)

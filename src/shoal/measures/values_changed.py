@@ -1,4 +1,4 @@
-"""Changed labels: the share of the cells of a column that hold another value than before."""
+"""Changed labels: the share of cells of a column whose value changed."""
 
 from __future__ import annotations
 

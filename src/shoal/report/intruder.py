@@ -43,7 +43,7 @@ def opening(findings: Findings) -> tuple[tuple[str, str], list[Card]]:
         linked = "–" if figure.linked is None else f"{100 * figure.linked:.3g} %"
         unique = counted(figure.uniques, "unique record")
         who = f"An intruder who knows {'' if title.startswith('Every') else 'the '}{title[0].lower()}{title[1:]}"
-        cards.append(Card("people figure", linked, f"{who} ({len(figure.columns)}): k is {figure.k:,}, {unique}."))
+        cards.append(Card("people found", linked, f"{who} ({len(figure.columns)}): k is {figure.k:,}, {unique}."))
     return (status, f"{findings.verdict} Policy: {findings.policy}."), cards
 
 

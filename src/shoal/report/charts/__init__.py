@@ -1,4 +1,4 @@
-"""The charts of all pages, drawn as SVG: grey is before, blue is after. Each has its figures as a table too."""
+"""The charts of all pages, drawn as SVG; grey is before and blue is after. Each chart also has a table."""
 
 from shoal.report.charts.bars import label_counts, labels, named_bars
 from shoal.report.charts.chart import Chart

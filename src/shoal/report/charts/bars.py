@@ -1,4 +1,4 @@
-"""Bars beside names, with their figures written: the records of each label, before and after."""
+"""Bar charts with names and numbers: the records of each label, before and after."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_NAMES = 30
 
 
 def labels(names: Sequence[str], counts: Sequence[int]) -> Chart:
-    """The records of each label of a column; beyond thirty labels the rest are taken together."""
+    """The number of records of each label of a column; labels after the first thirty are shown as one bar."""
     shown = sorted(range(len(names)), key=lambda i: -counts[i])[:MOST_NAMES]
     bars = [(names[i], counts[i]) for i in sorted(shown)]
     if len(names) > len(shown):
@@ -25,12 +25,12 @@ def labels(names: Sequence[str], counts: Sequence[int]) -> Chart:
 
 
 def label_counts(names: Sequence[str], before: Sequence[int], after: Sequence[int]) -> Chart:
-    """The records of each value of a column before and after, one bar above the other."""
+    """The number of records of each value of a column, with one bar for before and one for after."""
     return named_bars(names, {"before": before, "after": after}, "value")
 
 
 def named_bars(names: Sequence[str], series: Mapping[str, Sequence[float]], what: str) -> Chart:
-    """Bars for each name, one per series, with the figure at the end of each."""
+    """Bars for each name, one per series, with a number at the end of each."""
     most = max((value for values in series.values() for value in values), default=0) or 1
     looks = ["bar c1"] if len(series) == 1 else ["area", "bar c1", "bar c2", "bar c3"][: len(series)]
     thick = 16 if len(series) == 1 else 13
@@ -49,7 +49,7 @@ def named_bars(names: Sequence[str], series: Mapping[str, Sequence[float]], what
         (swatch(tag("rect", class_=looks[row], x=1, y=1, width=20, height=10)), when) for row, when in enumerate(series)
     ]
     panel = Panel(joined(drawn), max(1, len(names)) * step, left, right=8, above=False, below=False)
-    text = f"Bars for {len(names)} names, with the figures written: {', '.join(series)}."
+    text = f"Bars with numbers for {len(names)} names: {', '.join(series)}."
     return Chart([panel], text, [what, *series], rows, key if len(series) > 1 else ())
 
 

@@ -1,7 +1,7 @@
-"""A chart as a page holds it: the drawing, what its colours mean, and the same figures as a table.
+"""A chart of a page: the drawing, a legend, and the same numbers as a table.
 
-Drawings are in per cent of their width with text of a fixed size: one drawing for a phone, a screen and paper. Colours
-are names of classes, so that the style sheet can set them for light, dark and print.
+Coordinates are in percent of the width, and texts have a fixed size, so that one drawing suits a phone, a screen and
+paper. Colours are names of classes, so that the style sheet can set them for light mode, dark mode and print.
 """
 
 from __future__ import annotations
@@ -16,35 +16,35 @@ from shoal.report.charts.scales import text_width
 from shoal.report.figures import figure
 from shoal.report.svg import joined, tag, words
 
-MOST_ROWS = 60  # of a chart's table
-COLOURS = 6  # classes of colours in the style sheet
+MOST_ROWS = 60  # most rows of the table of a chart
+COLOURS = 6  # number of colours in the style sheet
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One drawing: what is inside it, its height and the room at its left in pixels; a name among several."""
+    """One drawing, with its height and the space at its left in pixels; one of several drawings has a name."""
 
     inside: Markup
     height: int
     left: float
     name: str = ""
     right: int = 2  # steps of 8 pixels
-    above: bool = True  # whether a title stands above it
-    below: bool = True  # whether ticks or a title stand below it
+    above: bool = True  # whether there is a title above
+    below: bool = True  # whether there are ticks or a title below
 
 
 @dataclass(frozen=True)
 class Chart:
-    """One or several drawings over the same figures; text: what a reader learns who cannot see them."""
+    """One or several drawings of the same numbers; `text` describes them for readers who cannot see them."""
 
     panels: Sequence[Panel]
     text: str
     heads: Sequence[str]
     rows: Sequence[Sequence[Any]]
-    key: Sequence[tuple[Markup, str]] = ()  # swatch and name of each series
+    key: Sequence[tuple[Markup, str]] = ()  # sample and name of each series
 
     def html(self, identity: str, title: str) -> Markup:
-        """The chart under an identity of its own in the page."""
+        """The chart as HTML, with an identity that is unique in the page."""
         key = joined(tag("span", swatch, words(name)) for swatch, name in self.key)
         legend = tag("div", key, class_="key") if key else Markup("")
         drawn = [
@@ -57,7 +57,7 @@ class Chart:
         return joined((legend, body, self._table()))
 
     def _table(self) -> Markup:
-        """The figures for those who read rather than look; a long table has evenly chosen rows."""
+        """The numbers as a table; a long table has evenly chosen rows."""
         count = len(self.rows)
         chosen = (
             range(count) if count <= MOST_ROWS else [round(i * (count - 1) / (MOST_ROWS - 1)) for i in range(MOST_ROWS)]
@@ -71,17 +71,17 @@ class Chart:
 
 
 def swatch(*marks: Markup) -> Markup:
-    """The sample of a series in the key."""
+    """The sample of a series in the legend."""
     return tag("svg", *marks, class_="swatch", viewBox="0 0 22 12", aria_hidden="true")
 
 
 def colour(number: int) -> str:
-    """The class of a series: colours repeat after a while, dashes later, so that both together differ."""
+    """The class of a series; the combination of colour and dashes is different for many series."""
     return f"c{number % COLOURS} d{number % 4}"
 
 
 def room(texts: Sequence[str]) -> float:
-    """The pixels that the longest text at the left of a drawing takes."""
+    """The width in pixels of the longest text at the left of a drawing."""
     return max(map(text_width, texts), default=0.0) + 12.0
 
 

@@ -1,4 +1,4 @@
-"""A column's histogram before and after, and how many groups there are of each size."""
+"""Histograms of a column before and after, and of the sizes of groups."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from shoal.report.svg import percent, tag, words
 if TYPE_CHECKING:
     from shoal.report.bins import Bins
 
-FAR = 20  # sizes that differ by this factor stand on a logarithmic axis
+FAR = 20  # sizes that differ by this factor are drawn on a logarithmic axis
 
 
 def distribution(bins: Bins) -> Chart:
-    """A column's histogram before and after, over the same bins; a bar that is not drawn is – in the table."""
+    """The histogram of a column before and after, over the same bins; the table shows – for a bar that is not drawn."""
     edges = [middle - bins.width / 2 for middle in bins.middles]
     edges.append(bins.middles[-1] + bins.width / 2)
     frame = Frame(linear(edges[0], edges[-1]), _counts([*bins.before, *bins.after]), y_title="records")
@@ -28,7 +28,12 @@ def distribution(bins: Bins) -> Chart:
     ranges = _ranges(edges, bins.width)
     shown = [[_shown(count, bins.hides) for count in side] for side in (bins.before, bins.after)]
     hover = [
-        _hover(frame, edges[i], edges[i + 1], f"{name}: {_said(shown[0][i])} before, {_said(shown[1][i])} after")
+        _hover(
+            frame,
+            edges[i],
+            edges[i + 1],
+            f"{name}: {_shown_count(shown[0][i])} before, {_shown_count(shown[1][i])} after",
+        )
         for i, name in enumerate(ranges)
     ]
     panel = frame.panel(
@@ -36,7 +41,7 @@ def distribution(bins: Bins) -> Chart:
     )
     highest = [max(range(len(ranges)), key=lambda i, side=side: side[i]) for side in (bins.before, bins.after)]  # type: ignore[misc]
     text = (
-        f"Histogram of {len(ranges)} bars. Most records stand in {ranges[highest[0]]} before "
+        f"Histogram of {len(ranges)} bars. Most records are in {ranges[highest[0]]} before "
         f"and in {ranges[highest[1]]} after."
     )
     key = [
@@ -48,7 +53,7 @@ def distribution(bins: Bins) -> Chart:
 
 
 def sizes(counts: Mapping[int, int], what: str, of: str) -> Chart:
-    """How many groups or classes there are of each size; sizes far apart stand on a logarithmic axis."""
+    """The number of groups or classes of each size; sizes that differ a lot are drawn on a logarithmic axis."""
     pairs = sorted(counts.items())
     least, most = (pairs[0][0], pairs[-1][0]) if pairs else (0, 1)
     numbers = [count for _, count in pairs]
@@ -80,11 +85,11 @@ def columns(edges: list[float], counts: list[int], x_title: str, y_title: str) -
 def _counts(values: list[int]) -> Scale:
     """An axis for counts, from 0."""
     top = 1.06 * (max(values, default=0) or 1)
-    return linear(0.0, top, most=min(5.0, top))  # steps of 1 at least
+    return linear(0.0, top, most=min(5.0, top))  # steps of at least 1
 
 
 def _outline(frame: Frame, edges: list[float], counts: list[int]) -> list[tuple[float, float]]:
-    """The steps of a histogram, from the axis up and down again."""
+    """The outline of a histogram, which begins and ends at the axis."""
     steps = [(edges[0], 0.0)]
     for i, count in enumerate(counts):
         steps += [(edges[i], float(count)), (edges[i + 1], float(count))]
@@ -92,7 +97,7 @@ def _outline(frame: Frame, edges: list[float], counts: list[int]) -> list[tuple[
 
 
 def _ranges(edges: list[float], width: float) -> list[str]:
-    """The range of each bar; bars of whole numbers begin half a step below their first."""
+    """The range of each bar; a bar of whole numbers begins half a step below its first number."""
     largest = max(abs(edges[0]), abs(edges[-1]))
     if width.is_integer() and (2 * edges[0]).is_integer() and not edges[0].is_integer():
         pairs = [(a + 0.5, b - 0.5) for a, b in itertools.pairwise(edges)]
@@ -106,12 +111,12 @@ def _shown(count: int, hides: bool) -> int | None:
     return None if hides and not count else count
 
 
-def _said(count: int | None) -> str:
+def _shown_count(count: int | None) -> str:
     return "not drawn" if count is None else f"{count:,}"
 
 
 def _hover(frame: Frame, left: float, right: float, text: str) -> Markup:
-    """An unseen area over the whole height of a bar that says what it holds."""
+    """An invisible area over the whole height of a bar that shows its numbers."""
     a, b = frame.x.share(left), frame.x.share(right)
     return tag(
         "rect", tag("title", words(text)), class_="hover", x=percent(a), y=0, width=percent(b - a), height="100%"

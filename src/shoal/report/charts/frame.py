@@ -1,4 +1,4 @@
-"""The frame of a drawing with two axes: grid, ticks and titles, and lines and areas over its whole size."""
+"""The frame of a drawing with two axes: grid, ticks and titles, and lines and areas inside it."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Frame:
         return Panel(joined((self._axes(left), *layers)), self.height, left, name)
 
     def point(self, x: float, y: float) -> tuple[float, float]:
-        """Where a point stands from the left and from above, as shares."""
+        """The position of a point from the left and from above, as shares."""
         return self.x.share(x), 1.0 - self.y.share(y)
 
     def path(self, points: Sequence[Sequence[tuple[float, float]]], class_: str, closed: bool = False) -> Markup:
-        """Lines through points that are given as shares; the strokes keep their width."""
+        """Lines through points, whose coordinates are shares; the strokes keep their width."""
         runs = ["L".join(f"{number(100 * x)} {number(100 * y)}" for x, y in run) for run in points if run]
         if not runs:
             return Markup("")

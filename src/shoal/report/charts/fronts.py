@@ -1,4 +1,4 @@
-"""Choices between two goals, changes from before to after, and signals over regions."""
+"""Charts of Pareto fronts, of changes from before to after, and of signals by region."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shoal.report.svg import joined, percent, tag, words
 def choices(
     points: Sequence[tuple[float, float, str]], taken: tuple[float, float], x: str, y: str, *, log: bool = False
 ) -> Chart:
-    """Points that no other beats in both, each with what it is, and the one that was taken."""
+    """The points of a Pareto front with their names; the chosen point is marked."""
     front = Series(
         "the front", [p[0] for p in points], [p[1] for p in points], line=False, titles=[p[2] for p in points], look=0
     )
@@ -34,18 +34,26 @@ def signal_chart(regions: Sequence[Any], signals: Mapping[str, tuple[Sequence[fl
         marked = [names.index(str(d)) for d in outlying]
         if marked:
             texts = [shortened(names[j], 14) for j in marked]
-            found = [values[j] for j in marked]
+            outliers = [values[j] for j in marked]
             about = [f"outlier {label}"] * len(marked)
             drawn.append(
                 Series(
-                    f"outliers {label}", marked, found, False, titles=about, texts=texts, look=i, size=6, shape="ring"
+                    f"outliers {label}",
+                    marked,
+                    outliers,
+                    False,
+                    titles=about,
+                    texts=texts,
+                    look=i,
+                    size=6,
+                    shape="ring",
                 )
             )
     return series_chart(drawn, "region", "signal", names=names, zero=True)
 
 
 def changes(names: Sequence[str], before: Sequence[float], after: Sequence[float], what: str) -> Chart:
-    """Each name's value before, as an upright line, and after, as a dot, with the change in figures."""
+    """The value of each name before (a vertical line) and after (a dot), with the change as a number."""
     every = [*before, *after]
     drawn = present(every)
     low, high = min([0.0, *drawn]), max([0.0, *drawn])
@@ -66,7 +74,7 @@ def changes(names: Sequence[str], before: Sequence[float], after: Sequence[float
         ]
     key = [
         (swatch(tag("line", class_="upright", x1=11, x2=11, y1=0, y2=12)), "before"),
-        (swatch(tag("circle", class_="dot c1", cx=11, cy=6, r=4)), "after; the figures are the change"),
+        (swatch(tag("circle", class_="dot c1", cx=11, cy=6, r=4)), "after; the number is the change"),
     ]
     rows = [[name, before[i], after[i], after[i] - before[i]] for i, name in enumerate(names)]
     panel = Panel(

@@ -1,4 +1,4 @@
-"""Tables of colours: correlations, and means over two settings."""
+"""Heat maps: correlations, and means over two settings."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from shoal.report.charts.scales import present, shortened
 from shoal.report.figures import figure
 from shoal.report.svg import joined, percent, tag, words
 
-MOST_WRITTEN = 8  # columns of a table whose cells have room for figures
-STRONG = 0.55  # a colour so strong that text on it must be light
+MOST_WRITTEN = 8  # most columns of a heat map whose cells show numbers
+STRONG = 0.55  # strength of a colour above which text on it must be light
 Matrix = Sequence[Sequence[float | None]]
 
 
 def correlations(names: Sequence[str], before: Matrix, after: Matrix) -> Chart:
-    """Correlations from -1 to 1, those before below the diagonal and those after above it."""
+    """Correlations from -1 to 1, before protection below the diagonal and after it above."""
     size = len(names)
     cells: list[Markup] = []
     rows: list[list[Any]] = []
@@ -40,7 +40,7 @@ def correlations(names: Sequence[str], before: Matrix, after: Matrix) -> Chart:
 
 
 def heat(x: Sequence[Any], y: Sequence[Any], values: Matrix, x_title: str, y_title: str, what: str) -> Chart:
-    """A value for each pair of settings; the darker, the larger."""
+    """A value for each pair of settings; a darker cell has a larger value."""
     drawn = present(value for row in values for value in row)
     low, high = (min(drawn), max(drawn)) if drawn else (0.0, 1.0)
     cells, rows = [], []
@@ -52,14 +52,16 @@ def heat(x: Sequence[Any], y: Sequence[Any], values: Matrix, x_title: str, y_tit
             cells.append(_cell(i, j, len(y), len(x), value, strength, said))
             rows.append([down, across, value])
     panel = _grid(cells, [figure(v) for v in y], [figure(v) for v in x], x_title, y_title)
-    text = f"{what} over {x_title} and {y_title}, from {figure(low)} to {figure(high)}; the darker, the larger."
+    text = (
+        f"{what} over {x_title} and {y_title}, from {figure(low)} to {figure(high)}; darker cells have larger values."
+    )
     return Chart([panel], text, [y_title, x_title, what], rows)
 
 
 def _grid(
     cells: Sequence[Markup], beside: Sequence[str], below: Sequence[str], x_title: str = "", y_title: str = ""
 ) -> Panel:
-    """The cells with names at the left and below."""
+    """The cells, with names at the left and below."""
     rows, columns = len(beside), len(below)
     step = max(1, -(-columns // 20))
     left = room(beside)
@@ -79,7 +81,7 @@ def _grid(
 
 
 def _cell(i: int, j: int, rows: int, columns: int, value: float | None, strength: float | None, said: str) -> Markup:
-    """A cell in blue for a positive strength and in orange for a negative one; strength: from -1 to 1."""
+    """A cell, blue for a positive strength and orange for a negative one; the strength is from -1 to 1."""
     known = strength is not None
     share = min(1.0, abs(strength)) if strength is not None else 0.0
     look = "none" if not known else "c2" if strength is not None and strength < 0 else "c1"

@@ -1,7 +1,7 @@
-"""Axes: where a value stands, which ticks are written, and which of them fit beside each other.
+"""Axes: positions of values, and ticks whose texts fit side by side.
 
-Ticks are multiples of 1, 2 or 5 times a power of ten. A page may be read on a phone: ticks are chosen for the narrowest
-drawing, and more of them are marked to be shown only where there is room.
+Ticks are multiples of 1, 2 or 5 times a power of ten. They are chosen for the narrowest drawing, such as on a phone;
+further ticks are shown only on wide drawings.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-NARROW, ROOMY = 250.0, 520.0  # pixels of the drawing that ticks must fit on: a phone, and half a page
+NARROW, ROOMY = 250.0, 520.0  # width in pixels on which ticks must fit: a phone, and half a page
 GAP = 10.0  # pixels between two texts
 LARGEST = sys.float_info.max
 
 
 @dataclass(frozen=True)
 class Tick:
-    """A mark on an axis, at a share of its length; roomy: written only on a wide drawing."""
+    """A tick of an axis, at a share of its length; a `roomy` tick is shown only on a wide drawing."""
 
     share: float
     text: str
@@ -37,7 +37,7 @@ class Scale:
     log: bool = False
 
     def share(self, value: float) -> float:
-        """Where a value stands, from 0 to 1."""
+        """The position of a value, from 0 to 1."""
         low, high, value = (math.log10(v) if self.log else v / 2 for v in (self.low, self.high, value))
         return min(1.0, max(0.0, (value - low) / (high - low))) if high > low else 0.5
 
@@ -48,7 +48,7 @@ def present(values: Iterable[float | None]) -> list[float]:
 
 
 def spread(values: Iterable[float | None], below: float = 0.04, above: float = 0.04) -> tuple[float, float]:
-    """The ends of an axis for these values, with room at both ends; also for equal values and for none."""
+    """The ends of an axis for these values, with space at both ends; the values may be equal or missing."""
     drawn = present(values)
     low, high = (min(drawn), max(drawn)) if drawn else (0.0, 1.0)
     width = high - low
@@ -68,7 +68,7 @@ def linear(low: float, high: float, most: float = 6) -> Scale:
 
 
 def logarithmic(low: float, high: float, most: int = 6) -> Scale:
-    """An axis of powers of ten, and of 2 and 5 times them on a short one; low is above 0."""
+    """An axis of powers of ten; a short axis also has 2 and 5 times these. `low` is above 0."""
     low, high = low / 1.2, min(LARGEST, high * 1.2)
     scale = Scale(low, high, (), log=True)
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
@@ -77,14 +77,14 @@ def logarithmic(low: float, high: float, most: int = 6) -> Scale:
     powers = [(m, power) for power in range(first, min(last, 307) + 1, every) for m in factors]
     inside = [v for v in (float(f"{m}e{power}") for m, power in powers) if low <= v <= high]
     ticks = [Tick(scale.share(v), spelled(v, v, v)) for v in inside]
-    if len(ticks) < 2:  # less than a factor of about three: powers of ten say too little
+    if len(ticks) < 2:  # with a factor below about three, there are too few powers of ten
         values, step, _ = _round_values(low, high, 4)
         ticks = [Tick(scale.share(v), spelled(v, step, high)) for v in values]
     return replace(scale, ticks=tuple(_multiples(ticks, 0)))
 
 
 def _round_values(low: float, high: float, most: float) -> tuple[list[float], float, int]:
-    """Multiples of a round step between two ends, the step, and how many steps the first is from 0."""
+    """The multiples of a round step between two ends, the step, and the number of the first multiple."""
     wanted = high / most - low / most
     power = math.floor(math.log10(wanted))
     steps = [float(f"{m}e{power}") for m in (1, 2, 5)]
@@ -94,7 +94,7 @@ def _round_values(low: float, high: float, most: float) -> tuple[list[float], fl
 
 
 def named(names: Sequence[str]) -> Scale:
-    """An axis with a place for each name, 0 for the first."""
+    """An axis with a position for each name, 0 for the first."""
     scale = Scale(-0.5, max(len(names), 1) - 0.5, ())
     ticks = [Tick(scale.share(i), shortened(name, 14)) for i, name in enumerate(names)]
     return replace(scale, ticks=tuple(_multiples(ticks, 0)))
@@ -129,7 +129,7 @@ def placed(tick: Tick, width: float) -> tuple[float, float]:
 
 
 def anchor(tick: Tick) -> str:
-    """Which end of its text stands at a tick: wide texts at the ends of the axis must not leave the drawing."""
+    """Which end of the text is at the tick, so that texts at the ends of the axis do not leave the drawing."""
     half = text_width(tick.text) / 2
     if tick.share * NARROW < half - 24:
         return "start"
@@ -137,7 +137,7 @@ def anchor(tick: Tick) -> str:
 
 
 def spelled(value: float, step: float, largest: float) -> str:
-    """A tick's value with the decimals that its step needs; very large and very small ones with a power of ten.
+    """The value of a tick with the decimals that its step needs; very large and small values have a power of ten.
 
     >>> spelled(20000.0, 5000.0, 60000.0), spelled(0.25, 0.05, 0.5), spelled(3e20, 1e20, 9e20)
     ('20,000', '0.25', '3e20')
@@ -154,7 +154,7 @@ def spelled(value: float, step: float, largest: float) -> str:
 
 
 def text_width(text: str) -> float:
-    """About how wide a text of 12 pixels is drawn."""
+    """The approximate width of a text of 12 pixels."""
     return sum(_character_width(character) for character in text)
 
 
@@ -167,6 +167,6 @@ def _character_width(character: str) -> float:
 
 
 def shortened(text: str, length: int = 26) -> str:
-    """A name with no more than so many characters on one line."""
+    """A name on one line, cut to a number of characters."""
     text = " ".join(text.split())
     return text if len(text) <= length else text[: length - 1] + "…"

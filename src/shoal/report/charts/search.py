@@ -1,4 +1,4 @@
-"""How a search went: the best so far over its stages."""
+"""The course of a search: the best result over its stages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def evolution(trace: Sequence[Point]) -> Chart | None:
-    """The best so far over the run; several stages one after another, each as wide as the others. None: no curve."""
+    """The best result during the run, or None if there is no curve; several stages have equal widths."""
     curves = search_curves(trace)
     if not curves:
         return None
@@ -27,7 +27,7 @@ def evolution(trace: Sequence[Point]) -> Chart | None:
 
 
 def search_curves(trace: Sequence[Point]) -> list[Series]:
-    """A curve for each stage: over the work of the only one, or over the share of the work of each of several."""
+    """One curve per stage: over the work of a single stage, or over the share of the work of each stage."""
     stages = _stages(trace)
     if not any(stage[0].best > stage[-1].best for stage in stages):  # type: ignore[operator]
         return []
@@ -40,13 +40,13 @@ def search_curves(trace: Sequence[Point]) -> list[Series]:
 
 
 def _with_gaps(curves: Sequence[Series]) -> list[Series]:
-    """The curves, and dotted lines from where a stage ended to where the next begins."""
+    """The curves, and dotted lines from the end of a stage to the beginning of the next."""
     gaps = [Series("", [a.x[-1], b.x[0]], [a.y[-1]] * 2, look=3, faint=True) for a, b in pairwise(curves)]
     return [*curves, *gaps]
 
 
 def _stage_scale(names: Sequence[str]) -> Scale:
-    """An axis with the stages' names, shortened to the width that each stage has."""
+    """An axis with the names of the stages, cut to the width of a stage."""
     count = len(names)
     ticks = []
     for i, name in enumerate(names):
@@ -56,9 +56,9 @@ def _stage_scale(names: Sequence[str]) -> Scale:
 
 
 def _stages(trace: Sequence[Point]) -> list[list[Point]]:
-    """The points of each stage; one point is not a curve, and a stage whose best rises has several objectives.
+    """Split the trace into stages, without stages of one point and without stages of several objectives.
 
-    A point without a stage's name goes on with the stage before it.
+    The best value of a stage with several objectives may rise. A point without a name belongs to the stage before it.
     """
     stages: list[list[Point]] = []
     for point in trace:
@@ -79,7 +79,7 @@ def _stages(trace: Sequence[Point]) -> list[list[Point]]:
             and last.done <= stage[0].done
             and _best(last) >= _best(stage[0])
         ):
-            curves[-1] += stage  # only a word on something else came between
+            curves[-1] += stage  # the same stage continues after a message about something else
         else:
             curves.append(stage)
     return curves

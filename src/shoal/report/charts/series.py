@@ -15,15 +15,18 @@ from shoal.report.charts.scales import NARROW, ROOMY, Scale, linear, logarithmic
 from shoal.report.figures import figure
 from shoal.report.svg import percent, tag, words
 
-MOST_HOVERS, FEW_HOVERS = 60, 10  # points of a line that say their value, in a large and in a small drawing
+MOST_HOVERS, FEW_HOVERS = 60, 10  # most points of a line that show their value, in a large and in a small drawing
 Value = float | None
 
 
 @dataclass(frozen=True)
 class Series:
-    """Points with a name, joined by a line or not.
+    """Points with a name, with or without a line.
 
-    titles: what each point is; texts: what is written above it. look: which colour and dash, or the place in the list.
+    Attributes:
+        titles: The name of each point.
+        texts: The text above each point.
+        look: The number of the colour and dashes; by default the position in the list.
     """
 
     name: str
@@ -31,7 +34,7 @@ class Series:
     y: Sequence[Value]
     line: bool = True
     dots: bool = False
-    steps: bool = False  # the line goes across first, then up or down
+    steps: bool = False  # whether the line consists of horizontal and vertical steps
     titles: Sequence[str] = ()
     texts: Sequence[str] = ()
     look: int | None = None
@@ -51,7 +54,7 @@ def series_chart(
     zero: bool = False,
     height: int = 220,
 ) -> Chart:
-    """Lines and points over two axes; names: those of the places 0, 1, … of the axis below; zero: y holds 0."""
+    """Lines and points over two axes; `names` are the names of x = 0, 1, …, and with `zero` the y axis includes 0."""
     frame = _frame(series, x_title, y_title, names, x_scale, log_x, zero, height)
     panel = frame.panel(*_layers(frame, series, names))
     heads, rows = _table(series, x_title, y_title, names)
@@ -59,14 +62,14 @@ def series_chart(
 
 
 def panels(parts: Mapping[str, Sequence[Series]], x_title: str, y_title: str) -> Chart:
-    """The same series for several things, a small drawing for each."""
+    """Several small drawings, one per part."""
     drawn: list[Panel] = []
     rows: list[list[Any]] = []
     for name, series in parts.items():
         frame = _frame(series, x_title, y_title, None, None, False, False, 110)
         drawn.append(frame.panel(*_layers(frame, series, None, FEW_HOVERS), name=name))
-        found = [[name, s.name, x, y] for s in series for x, y in zip(s.x, s.y, strict=True)]
-        rows += found
+        rows_of_part = [[name, s.name, x, y] for s in series for x, y in zip(s.x, s.y, strict=True)]
+        rows += rows_of_part
     first = next(iter(parts.values()), ())
     text = f"{len(drawn)} drawings: {', '.join(parts)}."
     return Chart(drawn, text, ["drawing", "series", x_title, y_title], rows, _key(first))
@@ -133,7 +136,7 @@ def _layers(
 
 
 def _runs(places: Sequence[tuple[int, float, float]], steps: bool) -> list[list[tuple[float, float]]]:
-    """The unbroken parts of a line: a missing value parts it."""
+    """The unbroken parts of a line; a missing value interrupts it."""
     runs: list[list[tuple[float, float]]] = []
     last = None
     for i, x, y in places:
@@ -157,7 +160,7 @@ def _mark(s: Series, look: str, x: float, y: float, title: str) -> Markup:
 
 
 def _texts(frame: Frame, written: Sequence[tuple[Series, int, float, float]]) -> list[Markup]:
-    """The texts above points; one that would cover another is left to the wide drawing, or to the table."""
+    """The texts above points; a text that would cover another is shown only on a wide drawing or in the table."""
     boxes: dict[float, list[tuple[float, float, float, float]]] = {NARROW: [], ROOMY: []}
     drawn: list[Markup] = []
     for s, i, x, y in written:
@@ -201,7 +204,7 @@ def _key(series: Sequence[Series]) -> list[tuple[Markup, str]]:
 def _table(
     series: Sequence[Series], x_title: str, y_title: str, names: Sequence[str] | None
 ) -> tuple[list[str], list[list[Any]]]:
-    """The points: one column per series where all have the same places, else one row per point."""
+    """The table of the points: one column per series if all have the same x values, otherwise one row per point."""
 
     def place(x: float) -> Any:
         return names[int(x)] if names is not None else x
@@ -214,7 +217,7 @@ def _table(
 
 
 def _summary(series: Sequence[Series], y_title: str) -> str:
-    """The chart in a few words: what each series runs from and to."""
+    """The description of the chart: the first and last value of each series."""
     parts = []
     for s in series[:8]:
         values = present(s.y)

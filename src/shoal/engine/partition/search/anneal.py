@@ -42,7 +42,7 @@ def anneal(loss: GroupLoss, control: Control, settings: SearchSettings) -> KPart
     after = search.loss.of(annealed)
     if after > before:
         annealed, after = first, before
-    name = f"annealing, {count} chain{'s'[: count > 1]} of {chains[0].proposals} proposals"
+    name = f"annealing, {count} chain{'s'[: count > 1]} of {chains[0].proposals:,} proposals"
     stages.append(search.stage(name, before, after))
     facts: dict[str, Any] = {"stages": stages, "effort": settings.effort, "proposals": int(control.done - done_before)}
     return search.result(annealed.labels, facts | control.facts)

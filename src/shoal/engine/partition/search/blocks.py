@@ -65,7 +65,7 @@ def blocks(loss: GroupLoss, control: Control, settings: SearchSettings) -> KPart
             keep()
     if control.stopped:
         current = space.state(g.label)[1]
-    stages.append(search.stage(f"annealing, {work // n} proposals per record", before, current))
+    stages.append(search.stage(f"annealing, {work // n:,} proposals per record", before, current))
     if not control.stopped:
         annealed = current
         control.run([partial(sweep_windows, space, g, control, n // 50, sweeps, keep)])

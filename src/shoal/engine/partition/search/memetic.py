@@ -137,7 +137,7 @@ class _Run:
             for chain in chains:
                 for labels in [*chain.seen, chain.labels] if not self.control.stopped else [chain.labels]:
                     self.admit(labels)
-            name = f"{len(chains)} {'children' if stage else 'parents'} of {chains[0].proposals} proposals"
+            name = f"{len(chains)} {'children' if stage else 'parents'} of {chains[0].proposals:,} proposals"
             self.stages.append(self.search.stage(name, before, min(self.losses)))
             if not self.control.stopped:
                 self.recombine(stage, recombined, partial(save, kept=self.population))
