@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from shoal.cli import commands, main
-from shoal.cli.help import OTHER, SectionedCommand, example_of
+from shoal.cli.help import OTHER, SectionedCommand, example_of, help_record
 from shoal.cli.protect import ProtectionCommand
 from shoal.protections.protection import Protection
 
@@ -61,7 +61,7 @@ def about(protection: Protection) -> list[str]:
 
 def table(params: Sequence[click.Parameter], context: click.Context, heading: str = "") -> list[str]:
     """The options of a list, with their help."""
-    records = [p.get_help_record(context) for p in params if isinstance(p, click.Option)]
+    records = [help_record(p, context) for p in params]
     rows = [f"| `{cell(left)}` | {cell(right)} |" for left, right in filter(None, records)]
     return [*([heading, ""] if heading else []), "| option | meaning |", "| --- | --- |", *rows, ""] if rows else []
 

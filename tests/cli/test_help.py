@@ -63,7 +63,7 @@ def test_the_help_of_check_has_its_options_under_headings() -> None:
     shown = CliRunner().invoke(main, ["check", "--help"]).output
     headings = ["Column roles:", "Guarantees:", "Text files:", "Output:", "Release check:", "Example:"]
     assert [line for line in shown.splitlines() if line in headings] == headings
-    assert "--distance [equal|ordered]" in shown and "--missing [keep|drop]" in shown
+    assert "--distance [equal|ordered]" in shown and "--missing [keep|drop|median]" in shown
 
 
 def test_unknown_command_is_answered_with_a_near_one() -> None:

@@ -26,16 +26,16 @@ from shoal.cli.options import (
     default="sound",
     show_default=True,
     metavar="[sound|thesis]",
-    help="How measures are computed; thesis: as in the GOMM thesis.",
+    help="Convention of the measures; thesis is that of the GOMM thesis.",
 )
 @click.option(
     "--missing",
     default="error",
     show_default=True,
     metavar="[error|drop|median]",
-    help="What the protection did with missing values.",
+    help="Handling of missing values by the run: none, rows dropped, or medians.",
 )
-@seed_option_with("Seed of the order in which an intruder learns columns.")
+@seed_option_with("Seed of the random order in which an intruder learns columns.")
 @json_option
 def command(
     original: str, release: str, convention: str, missing: str, seed: int, as_json: bool, **arguments: Any

@@ -11,6 +11,7 @@ from shoal.cli.help import GUARANTEES, RELEASE_CHECK, SectionedCommand
 from shoal.cli.options import (
     FILE,
     NAMES,
+    POLICIES,
     accept_k_option,
     column_values,
     csv_options,
@@ -31,17 +32,21 @@ if TYPE_CHECKING:
 
 @click.argument("original", type=click.Path(), required=False)
 @click.argument("release", type=click.Path(), required=False)
-@click.option("-k", type=click.IntRange(min=1), metavar="K", help="Guaranteed k: smallest size of a class.")
-@click.option("--groups", metavar="A,B;C,D", help="Column groups that have k each, also as JSON (of 'shoal group').")
+@click.option(
+    "-k", type=click.IntRange(min=1), metavar="K", help="Guaranteed k, the smallest size of an equivalence class."
+)
+@click.option(
+    "--groups", metavar="A,B;C,D", help="Column groups that have k each, as text or as JSON of 'shoal group'."
+)
 @click.option("--within", type=NAMES, default="", help="Columns that are constant within every group and unchanged.")
-@click.option("-l", "l", metavar="L", help="Guaranteed l: 3, entropy:3 or recursive:C:L.")
-@click.option("-t", "t", type=float, metavar="T", help="Guaranteed t, between 0 and 1.")
+@click.option("-l", "l", metavar="L", help="Guaranteed l-diversity, such as 3, entropy:3 or recursive:C:L.")
+@click.option("-t", "t", type=float, metavar="T", help="Guaranteed t-closeness, between 0 and 1.")
 @click.option(
     "--distance",
     default="equal",
     show_default=True,
     metavar="[equal|ordered]",
-    help="Distance between values for t-closeness.",
+    help="Distance between two confidential values for t-closeness.",
 )
 @click.option("--swapped", type=NAMES, default="", help="Columns whose values were swapped, the regions first.")
 @click.option("--vital", metavar="COLUMN=V1,V2", help="Target group whose regions were swapped.")
@@ -51,25 +56,31 @@ if TYPE_CHECKING:
     metavar="N",
     default=0,
     show_default=True,
-    help="Number of new outlier regions that the mask was to make.",
+    help="Number of new outlier regions that the mask had to make.",
 )
 @click.option(
-    "--policy", metavar="NAME|FILE.toml", default="default", show_default=True, help="Disclosure policy to check."
+    "--policy",
+    metavar="NAME|FILE.toml",
+    default="default",
+    show_default=True,
+    help=f"Disclosure policy: {POLICIES}, or a TOML file of your own.",
 )
 @previous_option
 @first_release_option
 @accept_k_option
 @click.option("--keep-order", is_flag=True, help="Accept the order of the rows although it discloses values.")
-@click.option("--round-weight", is_flag=True, help="State that weights are means of equivalence classes.")
-@click.option("--shuffled", is_flag=True, help="State that the rows of RELEASE were shuffled.")
-@click.option("--recipe", type=FILE, metavar="FILE.toml", help="Internal recipe of the run: its roles and row order.")
-@click.option("--seed", type=int, metavar="N", help="Seed of the shuffle, if a seed was typed.")
+@click.option("--round-weight", is_flag=True, help="Declare that weights are means of equivalence classes.")
+@click.option("--shuffled", is_flag=True, help="Declare that the rows of RELEASE were shuffled.")
+@click.option(
+    "--recipe", type=FILE, metavar="FILE.toml", help="Recipe of the run, for its roles, guarantees and row order."
+)
+@click.option("--seed", type=int, metavar="N", help="Seed of the shuffle, if you set one.")
 @click.option(
     "--missing",
     default="keep",
     show_default=True,
     metavar="[keep|drop|median]",
-    help="How the run handled missing values of ORIGINAL in protected columns.",
+    help="Handling of missing values by the run: kept, rows dropped, or medians.",
 )
 @click.option("--list-policies", is_flag=True, help="List the policies with their justification, and exit.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as one JSON object.")

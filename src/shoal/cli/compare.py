@@ -22,7 +22,9 @@ from shoal.cli.options import (
 
 @click.command("compare", cls=SectionedCommand)
 @input_options
-@click.option("-k", type=int, metavar="K", required=True, help="Smallest allowed class size, 2 or more.")
+@click.option(
+    "-k", type=int, metavar="K", required=True, help="Smallest allowed size of an equivalence class, 2 or more."
+)
 @click.option(
     "--effort",
     type=click.Choice(["quick", "standard", "thorough"]),
@@ -35,7 +37,7 @@ from shoal.cli.options import (
     default="error",
     show_default=True,
     metavar="[error|drop|median]",
-    help="What to do with missing quasi-identifiers.",
+    help="Handling of missing quasi-identifiers: stop, drop rows, or fill in medians.",
 )
 @click.option(
     "--report", type=FILE, metavar="FILE.html", help="Write an HTML report with the table and a risk-utility map."

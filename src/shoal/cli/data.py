@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from shoal.cli.help import SectionedCommand
+from shoal.cli.help import SectionedCommand, SectionedGroup
 from shoal.cli.options import json_option, seed_option_with
 from shoal.errors import counted
 
 
-@click.group()
+@click.group(cls=SectionedGroup)
 def command() -> None:
     """List the benchmark data sets and generate the synthetic ones."""
 

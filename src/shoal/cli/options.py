@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from shoal.gate.policy import names as policy_names
 from shoal.spelling import ByColumn, ColumnValues, Names, Spelling
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from shoal.table.table import Table
 
 F = TypeVar("F", bound=Callable[..., Any])
+POLICIES = ", ".join(policy_names())
 
 
 class Spelled(click.ParamType):  # type: ignore[type-arg]
@@ -54,17 +56,24 @@ role_options = (
     click.option("--roles", type=FILE, metavar="FILE.toml", help="Roles file, as 'shoal look --save-roles' writes it."),
     click.option("--identifiers", type=NAMES, default="", help="Direct identifiers, such as names. They are removed."),
     click.option("--quasi", type=NAMES, default="", help="Columns that an intruder may know. They are protected."),
-    click.option("--confidential", type=NAMES, default="", help="Columns to keep secret, such as a diagnosis."),
-    click.option("--no-confidential", is_flag=True, help="State that no column is confidential."),
+    click.option("--confidential", type=NAMES, default="", help="Confidential columns, such as a diagnosis."),
+    click.option("--no-confidential", is_flag=True, help="Declare that no column is confidential."),
     click.option("--weight", metavar="COLUMN", help="Survey weights, used in means and losses. k counts records."),
     click.option("--unit", metavar="COLUMN", help="Column that identifies a person or household. It is removed."),
-    click.option("--no-unit", is_flag=True, help="State that every row is a different person."),
+    click.option("--no-unit", is_flag=True, help="Declare that every row is a different person."),
     click.option("--drop", type=NAMES, default="", help="Columns to leave out of the release."),
-    click.option("--as-is", type=NAMES, default="", help="Columns to release unchanged: no intruder knows them."),
+    click.option(
+        "--as-is", type=NAMES, default="", help="Columns to release unchanged, because no intruder knows them."
+    ),
     click.option("--derived", type=BY_COLUMN, multiple=True, help="Column computed from others, such as tax=income."),
-    click.option("--accept-derived", type=NAMES, default="", help="Columns that may disclose a protected value."),
+    click.option(
+        "--accept-derived",
+        type=NAMES,
+        default="",
+        help="Columns to release although they may disclose a protected value.",
+    ),
     click.option("--nominal", type=NAMES, default="", help="Columns whose numbers are codes, not quantities."),
-    click.option("--numeric", type=NAMES, default="", help="Columns whose few whole numbers are quantities."),
+    click.option("--numeric", type=NAMES, default="", help="Columns whose whole numbers are quantities, not codes."),
 )
 order_option = click.option(
     "--order", type=BY_COLUMN, multiple=True, help="Values of an ordinal column, lowest first, such as size=s,m,l."
@@ -110,7 +119,7 @@ threads_option = click.option(
     "--threads", type=click.IntRange(min=1), metavar="N", help="Largest number of threads. [default: all cores]"
 )
 external_option = click.option(
-    "--external", is_flag=True, help="Write the public report, which discloses nothing about single records."
+    "--external", is_flag=True, help="Write a public report, without anything that could disclose a record."
 )
 csv_options = (
     click.option("--delimiter", metavar="CHAR", help="Column delimiter of a text file. [default: detected]"),
@@ -123,16 +132,23 @@ previous_option = click.option(
     "--previous", type=FILE, metavar="FILE", help="Check together with an earlier release of the same records."
 )
 first_release_option = click.option(
-    "--first-release", is_flag=True, help="State that these records were never released before."
+    "--first-release", is_flag=True, help="Declare that these records were never released before."
 )
 accept_k_option = click.option(
-    "--accept-k", type=click.IntRange(min=1), metavar="K", help="Smallest k over all known columns that you accept."
+    "--accept-k",
+    type=click.IntRange(min=1),
+    metavar="K",
+    help="Accept this k over all columns that an intruder may know.",
 )
 release_options = (
-    click.option("--policy", metavar="NAME|FILE.toml", help="Write the file only if it passes this disclosure policy."),
+    click.option(
+        "--policy",
+        metavar="NAME|FILE.toml",
+        help=f"Write the file only if it passes this policy: {POLICIES}, or a TOML file of your own.",
+    ),
     previous_option,
     first_release_option,
-    click.option("--shuffle", is_flag=True, help="Write the rows in random order."),
+    click.option("--shuffle", is_flag=True, help="Write the rows in random order, so that it discloses nothing."),
     click.option("--keep-order", is_flag=True, help="Keep the order of the rows although it discloses values."),
     accept_k_option,
     click.option("--round-weight", is_flag=True, help="Give each record the mean weight of its equivalence class."),
@@ -141,13 +157,17 @@ release_options = (
 
 output_list = (
     click.option("-o", "--output", type=FILE, metavar="FILE", help="Write the release to FILE (.csv, .parquet, …)."),
-    click.option("--report", type=FILE, metavar="FILE.html", help="Write an HTML report on loss and risk."),
+    click.option(
+        "--report", type=FILE, metavar="FILE.html", help="Write an HTML report on information loss and disclosure risk."
+    ),
     click.option(
         "--save-recipe", type=FILE, metavar="FILE.toml", help="Save this run, to be repeated with 'shoal run'."
     ),
     *release_options,
     external_option,
-    click.option("--external-report", type=FILE, metavar="FILE.html", help="Write a second report, for the public."),
+    click.option(
+        "--external-report", type=FILE, metavar="FILE.html", help="Write a public report in addition to --report."
+    ),
     json_option,
 )
 

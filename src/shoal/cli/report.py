@@ -23,11 +23,11 @@ from shoal.errors import check_seed, printable
 @click.argument("original", type=click.Path())
 @click.argument("release", type=click.Path())
 @click.option("-o", "--output", type=click.Path(), metavar="FILE.html", required=True, help="HTML report to write.")
-@click.option("--shuffled", is_flag=True, help="State that the rows of RELEASE were shuffled.")
-@click.option("--seed", type=int, metavar="N", default=None, help="Seed of the shuffle, to restore the row order.")
+@click.option("--shuffled", is_flag=True, help="Declare that the rows of RELEASE were shuffled.")
 @click.option(
-    "--recipe", type=click.Path(), metavar="FILE.toml", help="Internal recipe of the run, to restore the row order."
+    "--seed", type=int, metavar="N", default=None, help="Seed of the shuffle, if you set one, to restore the row order."
 )
+@click.option("--recipe", type=click.Path(), metavar="FILE.toml", help="Recipe of the run, to restore the row order.")
 @external_option
 def command(
     original: str,

@@ -36,7 +36,7 @@ ALL = "all"
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
     default=None,
-    help="Write a report and a JSON file per name into FOLDER; with all: the pages of the docs.",
+    help="Write a report and a JSON file per name into FOLDER; all writes the pages of the docs.",
 )
 @json_option
 def command(

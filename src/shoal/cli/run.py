@@ -32,8 +32,12 @@ DIFFERENT = "The output differs from the one recorded in the recipe."
 
 @click.command("run", cls=SectionedCommand)
 @click.argument("recipe", type=click.Path())
-@click.option("-o", "--output", type=FILE, metavar="FILE", help="Write the release to FILE, not to the recipe's file.")
-@click.option("--report", type=FILE, metavar="FILE.html", help="Write an HTML report on loss and risk.")
+@click.option(
+    "-o", "--output", type=FILE, metavar="FILE", help="Write the release to FILE instead of the file in the recipe."
+)
+@click.option(
+    "--report", type=FILE, metavar="FILE.html", help="Write an HTML report on information loss and disclosure risk."
+)
 @external_option
 @click.option("--changed-input", is_flag=True, help="Run although the input file has changed.")
 @threads_option

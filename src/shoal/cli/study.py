@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from shoal.cli.help import SectionedCommand
+from shoal.cli.help import SectionedCommand, SectionedGroup
 from shoal.cli.options import (
     NAMES,
     F,
@@ -74,7 +74,7 @@ def check_study(data: str, folder: str, names: Sequence[str]) -> None:
     check_distinct({f"{name} in the folder of -o": Path(folder) / name for name in names}, {"DATA": data})
 
 
-@click.group("study")
+@click.group("study", cls=SectionedGroup)
 def command() -> None:
     """Study how a search algorithm responds to its settings."""
 
@@ -162,7 +162,7 @@ def sensitivity(
     type=click.Choice(["thesis", "sound"]),
     default="thesis",
     show_default=True,
-    help="How loss and risk are computed; thesis: as in the GOMM thesis.",
+    help="Convention of loss and risk; thesis is that of the GOMM thesis.",
 )
 @click.option(
     "--generations",

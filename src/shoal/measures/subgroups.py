@@ -408,7 +408,7 @@ def _factors(before: Floats, after: Floats, floor: float | Floats) -> Floats:
 
 
 def _largest(values: Floats, allowed: Bools, most: int) -> list[int]:
-    """The places of the largest sizes, in falling order; NaN is no size."""
+    """The positions of the largest absolute values, in descending order, without NaN."""
     places = np.flatnonzero(allowed & ~np.isnan(values))
     return [int(c) for c in places[np.argsort(-np.abs(values[places]), kind="stable")[:most]]]
 

@@ -120,8 +120,8 @@ def _seed(recipe: Any) -> dict[str, Any]:
 
 def _read(recipe: Any) -> dict[str, Any]:
     """The arguments of `shoal.read` for the input and its roles, without defaults."""
-    given: dict[str, Any] = recipe.input.stated("file", "sha256")
-    return {name: _listed(value) for name, value in given.items()}
+    arguments: dict[str, Any] = recipe.input.stated("file", "sha256")
+    return {name: _listed(value) for name, value in arguments.items()}
 
 
 def _listed(value: Any) -> Any:
@@ -136,5 +136,5 @@ def _saved(recipe: Any) -> tuple[str, dict[str, Any]]:
     return (RELEASE, {}) if recipe.output is None else (recipe.output.file, recipe.output.saving)
 
 
-def _arguments(given: Mapping[str, Any]) -> str:
-    return "".join(f", {name}={value!r}" for name, value in given.items())
+def _arguments(arguments: Mapping[str, Any]) -> str:
+    return "".join(f", {name}={value!r}" for name, value in arguments.items())
