@@ -47,7 +47,7 @@ def differences(one: Findings, two: Findings) -> dict[str, tuple[Finding | None,
     return {name: (left.get(name), right.get(name)) for name in names if left.get(name) != right.get(name)}
 
 
-@pytest.mark.filterwarnings("ignore:missing values filled", "ignore:The random choices")
+@pytest.mark.filterwarnings("ignore:Missing values were replaced", "ignore:The random choices")
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize(
     "roles, saving",

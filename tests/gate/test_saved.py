@@ -70,7 +70,7 @@ def test_what_was_saved_is_a_path_with_its_check_and_recipe(tmp_path: Path) -> N
     assert set(saved.notices) == {str(w.message) for w in warned if w.category is ShoalWarning}
     assert any("depend on a seed" in notice for notice in saved.notices)
     page = saved.report(tmp_path / "page.html").read_text()
-    assert "How it was saved" in page and "How it was saved" not in release.report(tmp_path / "page.html").read_text()
+    assert "Options of saving" in page and "Options of saving" not in release.report(tmp_path / "page.html").read_text()
 
 
 def test_each_file_has_its_own_check(tmp_path: Path) -> None:
