@@ -131,7 +131,7 @@ def is_dominated_by_few(ordered: Floats, min_records: int) -> bool:
 
 def is_dominated(ordered: Floats, power: int) -> bool:
     """Whether the p % rule applies to the distances from the median: the largest against all but the two largest."""
-    parts = np.abs(ordered - ordered[ordered.size // 2])
+    parts = np.abs(ordered - np.median(ordered))
     parts = (parts / max(parts[0], parts[-1], 5e-324)) ** power  # the largest becomes 1, whatever the unit
     second = np.sort(parts[[0, 1, -2, -1]])[-2] if parts.size > 3 else parts.sum() - 1.0
     return bool(parts.max() > 0 and parts.sum() - 1.0 - second < P_PERCENT)
