@@ -129,3 +129,18 @@ def as_nobody(python: str, words: list[str], folder: Path) -> subprocess.Complet
         capture_output=True,
         text=True,
     )
+
+
+@pytest.mark.parametrize(
+    ("package", "code"),
+    [
+        ("pyreadstat", "from shoal.sources.labelled import library; library()"),
+        ("scikit-posthocs", "from shoal.studies.analysis import _library; _library('scikit_posthocs')"),
+    ],
+)
+def test_a_message_names_the_package_that_is_missing_and_not_one_of_a_stranger(
+    folder: Path, package: str, code: str
+) -> None:
+    """Shoal is on no registry, so that its name there may be anybody's."""
+    hidden = f"import sys; sys.modules[{package.replace('-', '_')!r}] = None; {code}"
+    assert run(hidden, folder).stderr.rstrip().endswith(f": pip install {package}")

@@ -145,8 +145,9 @@ def _library(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
+        package = name.partition(".")[0].replace("_", "-")
         raise UsageError(
-            f"the analysis needs {name.split('.')[0]}, which is not here: pip install 'shoal[study]'"
+            f"The analysis needs {package}, which is not installed. Install it with: pip install {package}"
         ) from error
 
 
