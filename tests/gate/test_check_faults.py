@@ -245,10 +245,10 @@ def test_shifted_columns(tmp_path: Path) -> None:
     path = tmp_path / "r.csv"
     lines = RELEASE.write_csv().splitlines()
     path.write_text("\n".join([lines[0], "Smith, " + lines[1], *lines[2:]]) + "\n")
-    with pytest.raises(ShoalError, match="record 2 .* has 6 cells and the first has 5: its columns are shifted"):
+    with pytest.raises(ShoalError, match="Record 2 .* 6 cells, but the first one has 5, so its columns are shifted"):
         shoal.check(ORIGINAL, path, **ROLES)
     path.write_text("\n".join([lines[0], *lines[1:9], lines[9].rsplit(",", 1)[0], *lines[10:]]) + "\n")
-    with pytest.raises(ShoalError, match="record 10 .* has 4 cells"):
+    with pytest.raises(ShoalError, match="Record 10 .* has 4 cells"):
         shoal.check(ORIGINAL, path, **ROLES)
     moved = RELEASE.with_columns(RELEASE["illness"].alias("town"), RELEASE["town"].alias("illness"))
     gate = found(moved)

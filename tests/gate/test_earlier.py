@@ -343,7 +343,7 @@ def test_swapped_values_join_no_rows() -> None:
     # Swapped in the earlier release: the other numbers contradict.
     past = FIRST.with_columns(FIRST["weight"][place])[order[::-1]].select(columns)
     joined = join_earlier(SURVEY.select(columns), SECOND.select(columns), past, NUMBERS)
-    assert joined.how == "" and "would join do not go together" in joined.why
+    assert joined.how == "" and "would join are not correlated" in joined.why
 
 
 def test_ambiguous_keys_are_not_joined() -> None:
@@ -456,7 +456,7 @@ def test_missing_values() -> None:
 
 
 def test_files_of_another_shape_are_refused() -> None:
-    with pytest.raises(UsageError, match="the original has 199 rows and the release has 200"):
+    with pytest.raises(UsageError, match="The original has 199 rows and the release has 200"):
         join_earlier(SURVEY[1:], SECOND, FIRST, NUMBERS)
     with pytest.raises(UsageError, match="truth must have one row number per row"):
         join_earlier(SURVEY, SECOND, FIRST, NUMBERS, truth=np.arange(3))

@@ -390,7 +390,7 @@ def test_any_text_is_read_as_by_python_or_refused(
     ("text", "message"),
     [
         ("note,age\nx\r,1\ny,2\n", "carriage return outside quotes"),
-        ('note,age\n"a"b"a",1\ny,2\n', "Record 2 .* has a quote that is not doubled"),
+        ('note,age\n"a"b"a",1\ny,2\n', "Record 2 .* has a quote inside a quoted cell that is not doubled"),
         ('note,age\n"a,1\ny,2\n', "cannot be read|quote"),
     ],
 )

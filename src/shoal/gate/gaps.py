@@ -30,7 +30,7 @@ def handle_gaps(frame: pl.DataFrame, columns: Sequence[str], how: str, roles: Ro
         roles: The columns' roles: the weight, ordinal columns and nominal columns.
 
     Raises:
-        UsageError: `how` is none of the three.
+        UsageError: `how` has another value.
     """
     check_choice("missing", how, HANDLING)
     if how == "keep" or not columns:

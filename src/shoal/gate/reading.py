@@ -1,7 +1,7 @@
-"""The released file, read back by a way of its own: text cells as they stand, columns straight from Parquet or Arrow.
+"""Read a released file back with independent code: text cells unchanged, columns directly from Parquet or Arrow.
 
-Text becomes numbers only where numbers are expected and every cell is one. What a file says beside its values (metadata
-of the format, value labels, a title) is kept for the checks.
+Text becomes numbers only if numbers are expected and every cell is a number. The metadata, the value labels and the
+title of a file are kept for the checks.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.errors import InputError, UsageError
-from shoal.gate import metadata as beside
+from shoal.errors import InputError, UsageError, counted
+from shoal.gate import metadata as file_metadata
 from shoal.sources.csv import cells_of_any_length
 from shoal.sources.files import as_polars
 from shoal.table.frames import check_names, wrap
@@ -34,12 +34,18 @@ QUOTED = rb'"[^"]*"'
 
 @dataclass(frozen=True, eq=False)
 class Written:
-    """A released file: its cells, and what it says beside them.
+    """A released file: its cells, and what it stores besides them.
 
-    metadata: by what they are called. labels: value labels; letters: those of Stata that records have. categories: of
-    dictionary columns; None where they could not be read. missing: columns with codes that are declared missing.
-    blanks: the format does not tell an empty text from a missing one. tolerance: of its numbers, relative.
-    text: the cells of a text file, and texts of Stata with the blanks at their end, as other programs see them.
+    Attributes:
+        frame: The columns.
+        metadata: The metadata by name.
+        labels: The value labels of each column.
+        letters: The letters for missing values in Stata columns that records have.
+        categories: The categories that dictionary columns declare; None if they could not be read.
+        missing: The columns with codes that the file declares missing.
+        blanks: Whether the format does not distinguish empty text from missing text.
+        tolerance: The relative tolerance of numbers in the format.
+        text: The cells as other programs see them: of a text file, and Stata texts with trailing blanks.
     """
 
     frame: pl.DataFrame
@@ -61,7 +67,19 @@ def read_written(
     encoding: str | None = None,
     delimiter: str | None = None,
 ) -> Written:
-    """The file at `path`; `like` has the columns and types that are expected, `name` the ending if the path has not."""
+    """Read a released file.
+
+    Args:
+        path: The file.
+        like: A frame with the expected columns and types.
+        name: The final name, whose ending gives the format, if `path` is a temporary file.
+        encoding: The encoding of a text file; detected if it is None.
+        delimiter: The delimiter of a text file; detected if it is None.
+
+    Raises:
+        InputError: The file cannot be read.
+        UsageError: Its format cannot be checked.
+    """
     ending = (name or path.name).lower()
     suffix = Path(ending.removesuffix(".gz")).suffix
     try:
@@ -73,41 +91,44 @@ def read_written(
             with open(path, "rb") as file:
                 frame = pl.read_parquet(file)
                 file.seek(0)
-                metadata = beside.parquet_metadata(pl.read_parquet_metadata(file))
+                metadata = file_metadata.parquet_metadata(pl.read_parquet_metadata(file))
             return _columns(path, suffix, frame, metadata)
         if suffix in (".arrow", ".feather", ".ipc"):
-            return _columns(path, suffix, _arrow(path), beside.arrow_metadata(path))
+            return _columns(path, suffix, _arrow(path), file_metadata.arrow_metadata(path))
     except (pl.exceptions.PolarsError, OSError, EOFError, zlib.error, csv.Error) as error:
-        raise InputError(f"the release {path} cannot be read: {str(error).splitlines()[0]}") from error
-    raise UsageError(f"the release {path} has an ending that tells no format that can be checked: {suffix!r}")
+        raise InputError(f"The release {path} cannot be read: {str(error).splitlines()[0]}") from error
+    raise UsageError(
+        f"Cannot check the release {path}: {suffix!r} is not a supported format. Supported: "
+        f"{', '.join((*TEXT_FILES, '.parquet', '.pq', '.arrow', '.feather', '.ipc', *LABELLED))}."
+    )
 
 
 def written_of(data: Any) -> Written:
-    """A frame of any kind as if it had been written: its values, and what its library keeps beside them."""
+    """Return a data frame as if it had been written: its values, and the metadata that its library stores."""
     index = getattr(data, "index", None)
-    odd = index is not None and type(index).__name__ != "RangeIndex"
-    metadata = {"index": "of pandas"} if odd else {}
+    has_index = index is not None and type(index).__name__ != "RangeIndex"
+    metadata = {"index": "of pandas"} if has_index else {}
     metadata |= {str(key): str(value) for key, value in (getattr(data, "attrs", None) or {}).items()}
     schema = getattr(data, "schema", None)
     if hasattr(schema, "metadata"):  # pyarrow
-        metadata |= beside.schema_metadata(schema)
+        metadata |= file_metadata.schema_metadata(schema)
     return Written(frame_of(data), metadata, categories=_categories_of(wrap(data)))
 
 
 def _categories_of(data: Any) -> dict[str, list[Any]]:
-    """The categories that the columns of pandas and pyarrow declare; those of polars are in the frame's types."""
-    found: dict[str, list[Any]] = {}
+    """Return the categories that columns of pandas and pyarrow declare; those of polars are in the types."""
+    categories: dict[str, list[Any]] = {}
     for name in data.columns:
         native = data[name].to_native()
         if data.implementation.is_pandas() and native.dtype == "category":
-            found[name] = native.cat.categories.tolist()
+            categories[name] = native.cat.categories.tolist()
         elif data.implementation.is_pyarrow():
-            found |= beside.column_categories(name, native)
-    return found
+            categories |= file_metadata.column_categories(name, native)
+    return categories
 
 
 def frame_of(data: Any) -> pl.DataFrame:
-    """A frame of any kind as one of polars; columns of mixed Python objects, which no file can hold, as text."""
+    """Return any data frame as a polars frame; columns of mixed Python objects become text, as no file stores them."""
     try:
         return as_polars(data)
     except InputError:
@@ -118,7 +139,7 @@ def frame_of(data: Any) -> pl.DataFrame:
 def _column_of(column: Any) -> pl.Series:
     try:
         return column.to_polars()
-    except Exception:  # the libraries have kinds of their own
+    except Exception:  # each library raises its own exceptions
         return pl.Series(column.name, [None if v is None else str(v) for v in column.to_list()], dtype=pl.String)
 
 
@@ -126,16 +147,16 @@ def _column_of(column: Any) -> pl.Series:
 
 
 def _text(path: Path, packed: bool, like: pl.DataFrame, encoding: str | None, delimiter: str | None) -> Written:
-    """The typed columns of a text file, and its cells as text."""
-    raw, metadata = beside.unpacked(path.read_bytes()) if packed else (path.read_bytes(), {})
+    """Return the typed columns of a text file, and its cells as text."""
+    raw, metadata = file_metadata.unpacked(path.read_bytes()) if packed else (path.read_bytes(), {})
     raw = _utf8(raw, encoding, path)
     if b"\r" in raw:
         raw, ends = _line_ends(raw, path)
         metadata |= ends
     if not raw.strip():
-        raise InputError(f"the release {path} is empty")
+        raise InputError(f"The release {path} is empty. Write it again.")
     delimiter, header = _header(raw, like.columns, delimiter)
-    check_names([name for name in header if name])  # an index of pandas has no name, and the checks tell
+    check_names([name for name in header if name])  # a pandas index has no name; the check `columns` reports it
     _check_shape(raw, delimiter, len(header), path)
     options: dict[str, Any] = {"separator": delimiter, "infer_schema": False, "quote_char": '"'}
     cells = pl.read_csv(raw, has_header=True, new_columns=[str(j) for j in range(len(header))], **options)
@@ -146,18 +167,21 @@ def _text(path: Path, packed: bool, like: pl.DataFrame, encoding: str | None, de
 
 
 def _missing_in_quotes(text: pl.Series, like: pl.DataFrame) -> pl.Series:
-    """A single column with null for empty texts, if none are expected: a missing value is no blank line there."""
+    """Return a single column with null for empty text, unless empty text is expected.
+
+    In a file with one column, a missing value is written in quotes, because a blank line would be skipped.
+    """
     expected = like[text.name] if text.name in like.columns else pl.Series([""])
-    is_word = expected.dtype in (pl.String, pl.Categorical, pl.Enum)
-    return text if is_word and (expected.cast(pl.String) == "").any() else text.set(text == "", None)
+    is_text = expected.dtype in (pl.String, pl.Categorical, pl.Enum)
+    return text if is_text and (expected.cast(pl.String) == "").any() else text.set(text == "", None)
 
 
 def _line_ends(raw: bytes, path: Path) -> tuple[bytes, dict[str, str]]:
-    """The file with line feeds between its lines, and whether its lines end in two ways, which marks some of them."""
+    """Return the file with line feeds between its lines, and a note if its lines have different ends."""
     outside = re.sub(QUOTED, b"", raw)
     returns, both, feeds = (outside.count(sign) for sign in (b"\r", b"\r\n", b"\n"))
     if not feeds:  # old Mac files; within quotes a carriage return is part of a cell
-        return re.sub(QUOTED + rb"|\r", lambda found: found[0] if found[0] != b"\r" else b"\n", raw), {}
+        return re.sub(QUOTED + rb"|\r", lambda match: match[0] if match[0] != b"\r" else b"\n", raw), {}
     if returns > both:
         raise InputError(
             f"The release {path} has a carriage return outside quotes that does not end a line: programs read it in "
@@ -167,26 +191,28 @@ def _line_ends(raw: bytes, path: Path) -> tuple[bytes, dict[str, str]]:
 
 
 def _utf8(raw: bytes, encoding: str | None, path: Path) -> bytes:
-    """The bytes in UTF-8, without a mark; the encoding is the first that fits if it is not given."""
+    """Return the bytes in UTF-8 without a byte order mark; without an encoding, the first that fits is used."""
     marks = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
-    found = next((known for mark, known in marks.items() if raw.startswith(mark)), None)
+    marked = next((known for mark, known in marks.items() if raw.startswith(mark)), None)
     start = raw[:4096]
-    if found is None and encoding is None and 3 * start.count(0) > len(start):  # Latin letters in two bytes, one zero
-        found = "utf-16-le" if start[1::2].count(0) > start[::2].count(0) else "utf-16-be"
-    for known in [name for name in (found or encoding, "utf-8", "cp1252", "latin-1") if name is not None]:
+    if marked is None and encoding is None and 3 * start.count(0) > len(start):  # Latin letters in UTF-16 have a zero
+        marked = "utf-16-le" if start[1::2].count(0) > start[::2].count(0) else "utf-16-be"
+    for known in [name for name in (marked or encoding, "utf-8", "cp1252", "latin-1") if name is not None]:
         try:
             text = raw.decode(known).lstrip("\ufeff").encode()
         except (UnicodeError, LookupError):
             continue
         if b"\0" in text:
             line = text.count(b"\n", 0, text.index(0)) + 1
-            raise InputError(f"The release {path} has a zero byte in line {line}: some programs end a text there.")
+            raise InputError(
+                f"The release {path} has a zero byte in line {line}, where some programs end a text. Write it again."
+            )
         return text
-    raise InputError(f"the release {path} is in no encoding that is known")
+    raise InputError(f"The release {path} is not in UTF-8, UTF-16 or Windows-1252. Write it again in UTF-8.")
 
 
 def _header(raw: bytes, expected: Iterable[str], delimiter: str | None) -> tuple[str, list[str]]:
-    """The delimiter that splits the first line into the most names that are expected, and the names."""
+    """Return the delimiter that splits the first line into most expected names, and the names."""
     start = raw[: 1 << 20].decode("utf-8", errors="ignore")
     known, best = set(expected), (",", [""], -1)
     for sign in [delimiter] if delimiter else (",", ";", "\t", "|"):
@@ -199,16 +225,16 @@ def _header(raw: bytes, expected: Iterable[str], delimiter: str | None) -> tuple
 
 
 def _check_shape(raw: bytes, delimiter: str, width: int, path: Path) -> None:
-    """An error that names the line if one has more or fewer cells than the first: its columns are shifted."""
+    """Raise an error if a line has more or fewer cells than the first, because its columns are then shifted."""
     if b'"' not in raw:
         data = np.frombuffer(raw, dtype=np.uint8)
         ends = np.flatnonzero(data == ord("\n"))
         if not raw.endswith(b"\n"):
             ends = np.append(ends, data.size)
-        found = np.diff(np.searchsorted(np.flatnonzero(data == ord(delimiter)), ends), prepend=0) + 1
-        wrong = np.flatnonzero(found != width)
+        cells = np.diff(np.searchsorted(np.flatnonzero(data == ord(delimiter)), ends), prepend=0) + 1
+        wrong = np.flatnonzero(cells != width)
         if wrong.size:
-            raise InputError(_shifted(path, int(wrong[0]) + 1, int(found[wrong[0]]), width))
+            raise InputError(_shifted(path, int(wrong[0]) + 1, int(cells[wrong[0]]), width))
         return
     line, rows = 0, csv.reader(io.StringIO(raw.decode(), newline=""), delimiter=delimiter, strict=True)
     try:
@@ -218,20 +244,20 @@ def _check_shape(raw: bytes, delimiter: str, width: int, path: Path) -> None:
                     raise InputError(_shifted(path, line, len(row), width))
     except csv.Error as error:
         raise InputError(
-            f"Record {line + 1} of the release {path} has a quote that is not doubled inside a cell in quotes, and "
-            f"programs read it in different ways ({error}). Write the file again."
+            f"Record {line + 1} of the release {path} has a quote inside a quoted cell that is not doubled. Programs "
+            f"read it in different ways ({error}). Write the file again."
         ) from error
 
 
-def _shifted(path: Path, line: int, found: int, width: int) -> str:
+def _shifted(path: Path, line: int, cells: int, width: int) -> str:
     return (
-        f"record {line} of the release {path} has {found} cells and the first has {width}: its columns are shifted. "
-        "Write the file again with cells in quotes where they hold the delimiter"
+        f"Record {line} of the release {path} has {counted(cells, 'cell')}, but the first one has {width}, so its "
+        "columns are shifted. Write the file again, and put cells that contain the delimiter in quotes."
     )
 
 
 def typed(text: pl.Series, dtype: pl.DataType) -> pl.Series:
-    """A column of text in the type that is expected, if every cell can be; else as text."""
+    """Return a text column in the expected type if every cell can be read in this type, else as text."""
     if dtype.is_numeric():
         return _number(text, dtype)
     if dtype == pl.Boolean:
@@ -253,7 +279,7 @@ def _number(text: pl.Series, dtype: pl.DataType) -> pl.Series:
     bare = bare.set(bare.str.to_lowercase().is_in(MISSING).fill_null(True), None)
     if bool(bare.str.contains(COMMA).all()) and bool(bare.str.contains(",", literal=True).any()):
         bare = bare.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
-    # A mean of whole numbers is none: floats are tried where the type that is expected does not do.
+    # The mean of whole numbers may be fractional, so floats are tried after the expected type.
     for wanted in (dtype, pl.Float64()):
         values = bare.cast(wanted, strict=False)
         if values.null_count() == bare.null_count():
@@ -289,28 +315,28 @@ def _arrow(path: Path) -> pl.DataFrame:
 
 
 def _columns(path: Path, suffix: str, frame: pl.DataFrame, metadata: Mapping[str, str]) -> Written:
-    """A Parquet or Arrow file; the categories of an Enum are in its type, those of a dictionary need pyarrow."""
+    """Return a Parquet or Arrow file. The categories of an Enum are in its type; those of a dictionary need pyarrow."""
     check_names(frame.columns)
-    categories = beside.categories(path, suffix)
+    categories = file_metadata.categories(path, suffix)
     if categories is None and pl.Categorical not in frame.dtypes:
         categories = {}
     return Written(frame, metadata, categories=categories)
 
 
 def _labelled(path: Path, suffix: str) -> Written:
-    """SPSS, Stata and SAS files: codes that are declared missing stay values, letters for missing values do not."""
+    """Read an SPSS, Stata or SAS file. Codes that are declared missing stay values; letters for missing do not."""
     reader = getattr(importlib.import_module("pyreadstat"), LABELLED[suffix])
     options = {"user_missing": True} if suffix in (".sav", ".zsav") else {}
     try:
         frame, meta = reader(str(path), output_format="polars", **options)
-    except Exception as error:  # the library has kinds of its own, and passes on the decoder's
+    except Exception as error:  # the library raises its own exceptions and those of decoders
         first = str(error).strip()[:200].splitlines()
         raise InputError(f"The release {path} cannot be read: {''.join(first[:1]) or type(error).__name__}.") from error
     check_names(frame.columns)
     labels = {name: dict(labels) for name, labels in meta.variable_value_labels.items()}
     return Written(
         frame,
-        _beside_labels(meta) | beside.labelled_metadata(path, suffix),
+        _labelled_metadata(meta) | file_metadata.labelled_metadata(path, suffix),
         labels,
         letters=_letters(path, reader, frame, labels) if suffix == ".dta" else {},
         text=_with_blanks(path, frame) if suffix == ".dta" else None,
@@ -321,17 +347,17 @@ def _labelled(path: Path, suffix: str) -> Written:
 
 
 def _with_blanks(path: Path, frame: pl.DataFrame) -> pl.DataFrame | None:
-    """The texts of a Stata file with the blanks at their end, which pyreadstat drops; None without pandas."""
+    """Return the texts of a Stata file with trailing blanks, which pyreadstat removes; None without pandas."""
     names = [name for name in frame.columns if frame[name].dtype == pl.String]
     try:
-        found = importlib.import_module("pandas").read_stata(path, columns=names, convert_categoricals=False)
-        return pl.DataFrame([pl.Series(name, found[name].tolist(), dtype=pl.String) for name in names])
-    except Exception:  # pandas is missing, or does not know this version of the format
+        texts = importlib.import_module("pandas").read_stata(path, columns=names, convert_categoricals=False)
+        return pl.DataFrame([pl.Series(name, texts[name].tolist(), dtype=pl.String) for name in names])
+    except Exception:  # pandas is not installed, or cannot read this version of the format
         return None
 
 
-def _beside_labels(meta: Any) -> dict[str, str]:
-    """What the library tells of a labelled file beside its columns; Stata keeps label sets of columns that are gone."""
+def _labelled_metadata(meta: Any) -> dict[str, str]:
+    """Return what a labelled file stores besides its columns. Stata keeps value labels of removed columns."""
     used = set(meta.variable_to_label.values())
     described = {"file label": meta.file_label, "notes": "; ".join(meta.notes or ())}
     described |= {"sets of multiple responses": ", ".join(getattr(meta, "mr_sets", None) or ())}
@@ -342,7 +368,10 @@ def _beside_labels(meta: Any) -> dict[str, str]:
 def _letters(
     path: Path, reader: Any, frame: pl.DataFrame, labels: Mapping[str, Mapping[Any, str]]
 ) -> dict[str, frozenset[str]]:
-    """The letters (.a) that the records of a Stata file have in columns that label some: the frame has them missing."""
+    """Return the letters for missing values (.a) that records of a Stata file have, in columns that label letters.
+
+    In the frame, these cells are missing.
+    """
     numeric = [name for name in labels if frame[name].dtype.is_numeric()]
     names = [name for name in numeric if any(isinstance(value, str) for value in labels[name])]
     if not names:

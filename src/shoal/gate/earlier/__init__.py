@@ -2,8 +2,8 @@
 
 Sweeney (2002) describes two ways in which an intruder joins releases: by the order of the rows (unsorted matching) and
 by columns that both hold (complementary releases). Ganta, Kasiviswanathan and Smith (2008) show that the intersection
-of the two then protects less than either. To tell agreement from chance, records that are alone in their class estimate
-how often another record would fit no class at all (Good 1953).
+of the two then protects less than either. To distinguish agreement from chance, records that are alone in their class
+estimate how often another record would fit no class at all (Good 1953).
 """
 
 from __future__ import annotations
@@ -29,14 +29,19 @@ from shoal.gate.earlier.by_order import equal_columns, order_reason, rows_in_ord
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """Two releases side by side, as far as an intruder who has both can join them.
+    """Two releases, joined as far as an intruder who has both can join them.
 
-    frame: the rows of the current release. Each column stands in its finest version; what the earlier release adds
-    stands beside it, null where nothing is certain. rows: for each row of the current release, the row of the earlier
-    one, or one that equals it in every column; -1: none, or ambiguous. how: "order", "shared columns", or "" if the
-    releases could not be aligned; `why` then holds the reason. columns: the columns of `frame` that stem from the
-    earlier release. shared_exact: the columns that aligned the releases; all joined rows agree in them.
-    origins: the original column of each name in `columns`. earlier: the earlier release's columns beside `frame`.
+    Attributes:
+        frame: The rows of the current release, each column in its finest version, and what the earlier release adds;
+            null where nothing is certain.
+        rows: For each row of the current release, the row of the earlier one, or one that equals it in every column;
+            -1 if there is none or several.
+        how: "order", "shared columns", or "" if the releases could not be aligned.
+        why: The reason, if they could not be aligned.
+        columns: The columns of `frame` that come from the earlier release.
+        shared_exact: The columns that aligned the releases; all joined rows agree in them.
+        origins: The original column of each name in `columns`.
+        earlier: The earlier release's columns, in the rows of `frame`.
     """
 
     frame: pl.DataFrame | None
@@ -54,7 +59,7 @@ class Joined:
         return 0 if self.rows is None else int((self.rows >= 0).sum())
 
     def versions(self, names: Sequence[str]) -> tuple[str, ...]:
-        """The columns of `frame` that hold a version of the named original columns."""
+        """Return the columns of `frame` that hold a version of the named original columns."""
         held = () if self.frame is None else self.frame.columns
         return tuple(column for column in held if self.origins.get(column, column) in names)
 
@@ -68,11 +73,19 @@ def join_earlier(
     truth: Ints | None = None,
     keeps_order: bool = True,
 ) -> Joined:
-    """Join the earlier release to the current one (`after`), by the order of the rows or by shared columns.
+    """Join the earlier release to the current one, by the order of the rows or by shared columns.
 
-    before: the original, its rows beside those of `after`. truth: for each row of `after`, the row of the earlier
-    release with the same record (-1: none), if it is known; wrong pairs are then left out. keeps_order: False if the
-    released file has its rows in a random order, so that an intruder cannot use the order of `after`.
+    Args:
+        before: The original, with the same records in the same rows as `after`.
+        after: The current release.
+        earlier: The earlier release.
+        protected: The protected columns.
+        truth: For each row of `after`, the row of the earlier release with the same record (-1: none), if it is known.
+            Wrong pairs are then left out.
+        keeps_order: Whether the released file keeps the row order, so that an intruder can use it.
+
+    Raises:
+        UsageError: The original and the release have different numbers of rows, or `truth` has another length.
     """
     _check_shapes(before, after, truth)
     earlier = _without_row_numbers(before, earlier)
@@ -83,14 +96,14 @@ def join_earlier(
     rows = rows_in_order(before, after, earlier, protected, truth) if keeps_order else None
     if rows is not None:
         return _joined(before, after, earlier, Match(rows, ORDER, tuple(equal_columns(after, earlier))))
-    found = by_shared_columns(before, after, earlier, common, truth)
-    if isinstance(found, str):
-        return _unaligned(f"{order_reason(after, earlier, truth, keeps_order)}, and {found}")
-    return _joined(before, after, earlier, found)
+    match = by_shared_columns(before, after, earlier, common, truth)
+    if isinstance(match, str):
+        return _unaligned(f"{order_reason(after, earlier, truth, keeps_order)}, and {match}")
+    return _joined(before, after, earlier, match)
 
 
 def exact_again(before: pl.DataFrame, joined: Joined, protected: Sequence[str]) -> dict[str, float]:
-    """For each protected column, the share of records whose original value the earlier release holds exactly.
+    """Return for each protected column the share of records whose original value the earlier release holds exactly.
 
     The result is empty if the releases could not be aligned.
     """
@@ -99,7 +112,7 @@ def exact_again(before: pl.DataFrame, joined: Joined, protected: Sequence[str]) 
     shares = dict.fromkeys(protected, 0.0)
     for name in (name for name in protected if name in joined.earlier.columns and name in before.columns):
         version = joined.earlier[name]
-        # A null also stands for "not joined": only in a joined row does it equal a missing original value.
+        # A null also means "not joined": only in a joined row does it equal a missing original value.
         known = (joined.rows >= 0) | ~version.is_null().to_numpy()
         shares[name] = float((equal_cells(before[name], version) & known).sum()) / before.height
     return shares
@@ -108,11 +121,10 @@ def exact_again(before: pl.DataFrame, joined: Joined, protected: Sequence[str]) 
 def smallest_intersection(
     after: pl.DataFrame, joined: Joined, names: Sequence[str], kept: Bools | None = None
 ) -> int | None:
-    """The smallest number of records that an intruder with both releases cannot tell apart in the named columns.
+    """Return the smallest class of both releases together, over the named columns; None if nothing is joined.
 
-    A record that is not joined may have any earlier values: it counts as a candidate for every record of its class, so
-    that a file of which a part is joined does not seem to consist of unique records. None if nothing is joined.
-    kept: the records that are not suppressed.
+    A record that is not joined may have any earlier values. It counts as a member of every intersection of its class,
+    so that records do not seem unique only because others are not joined. `kept` marks records that are not suppressed.
     """
     if joined.earlier is None or joined.rows is None:
         return None
@@ -126,9 +138,9 @@ def smallest_intersection(
 
 
 def _class_labels(frame: pl.DataFrame, names: Sequence[str], known: Bools) -> Ints:
-    """Each record's class in the named columns that the frame has; -1 for records that are not known."""
-    held = tuple(name for name in names if name in frame.columns)
-    return classes(frame, held, known).labels if held else np.where(known, 0, -1).astype(np.int64)
+    """Return each record's class over those of the named columns that the frame has; -1 for unknown records."""
+    present = tuple(name for name in names if name in frame.columns)
+    return classes(frame, present, known).labels if present else np.where(known, 0, -1).astype(np.int64)
 
 
 def _unaligned(why: str) -> Joined:
@@ -138,17 +150,17 @@ def _unaligned(why: str) -> Joined:
 def _check_shapes(before: pl.DataFrame, after: pl.DataFrame, truth: Ints | None) -> None:
     if before.height != after.height:
         raise UsageError(
-            f"the original has {before.height:,} rows and the release has {after.height:,}, so their rows are not side "
-            "by side. Leave out the rows of the original that were not released"
+            f"The original has {before.height:,} rows and the release has {after.height:,}, so their rows cannot be "
+            "compared. Leave out the rows of the original that were not released."
         )
     if truth is not None and truth.shape != (after.height,):
         raise UsageError(
-            f"truth must have one row number per row of the release ({after.height:,}), not {truth.size:,}"
+            f"truth must have one row number per row of the release ({after.height:,}), not {truth.size:,}."
         )
 
 
 def _without_row_numbers(before: pl.DataFrame, earlier: pl.DataFrame) -> pl.DataFrame:
-    """The earlier release without numbers of its rows that the original does not have: they would join any files."""
+    """Return the earlier release without row numbers that the original does not have: they would join any files."""
     added = [name for name in earlier.columns if name not in before.columns and is_number(earlier[name])]
     numbered = [name for name in added if earlier.height > 1 and (np.diff(numbers(earlier[name])) == 1).all()]
     return earlier.drop(numbered) if len(numbered) < earlier.width else earlier
@@ -163,7 +175,7 @@ def _nothing_to_join(after: pl.DataFrame, earlier: pl.DataFrame, truth: Ints | N
 
 
 def _joined(before: pl.DataFrame, after: pl.DataFrame, earlier: pl.DataFrame, match: Match) -> Joined:
-    """The current release with what the earlier one adds to it."""
+    """Return the current release with what the earlier one adds to it."""
     past = pl.DataFrame([_taken(earlier[name], match.of(name)) for name in earlier.columns])
     columns = {name: after[name] for name in after.columns}
     origins: dict[str, str] = {}
@@ -175,7 +187,7 @@ def _joined(before: pl.DataFrame, after: pl.DataFrame, earlier: pl.DataFrame, ma
             if holds_original(before, here, np.ones_like(known)) or equal_cells(here, version)[known].all():
                 continue
             exact = _completed(version, here, known) if holds_original(before, version, known) else None
-            # Of two protected versions both stay: a record is in the intersection of both classes.
+            # Both protected versions are kept: a record is in the intersection of both classes.
             added = _free_name(name, {*columns, *past.columns}) if exact is None else name
             version = version if exact is None else exact
         columns[added] = version.rename(added)
@@ -185,7 +197,7 @@ def _joined(before: pl.DataFrame, after: pl.DataFrame, earlier: pl.DataFrame, ma
 
 
 def _completed(exact: pl.Series, here: pl.Series, known: Bools) -> pl.Series | None:
-    """The exact version, with the current one where the records are not joined; None if one column cannot hold both."""
+    """Return the exact version, with the current one for records that are not joined; None if types differ."""
     if known.all():
         return exact
     if is_number(exact) and is_number(here):
@@ -196,12 +208,12 @@ def _completed(exact: pl.Series, here: pl.Series, known: Bools) -> pl.Series | N
 
 
 def _taken(column: pl.Series, rows: Ints) -> pl.Series:
-    """The cells of a column in other rows; null for -1."""
+    """Return the cells of a column in these rows; null for -1."""
     if rows.size == column.len() and bool((rows == np.arange(rows.size)).all()):
         return column
     return column.gather(pl.Series(rows).set(pl.Series(rows < 0), None))
 
 
 def _free_name(name: str, used: set[str]) -> str:
-    ways = [f"{name} (earlier)", *(f"{name} (earlier {count})" for count in range(2, len(used) + 3))]
-    return next(way for way in ways if way not in used)
+    candidates = [f"{name} (earlier)", *(f"{name} (earlier {count})" for count in range(2, len(used) + 3))]
+    return next(candidate for candidate in candidates if candidate not in used)

@@ -1,4 +1,4 @@
-"""Cells of two releases compared: as the same type, as common codes, and equal within the precision of the files."""
+"""Compare cells of two releases: in the same type, as common codes, and within the precision of the files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CHANCE = -np.log(1e-6)  # agreement with a probability below 1e-6 is not chance
 
 @dataclass(frozen=True, eq=False)
 class Match:
-    """How the rows were joined. cells: by column, the earlier rows where more than the joined rows is certain."""
+    """How the rows were joined. cells: for some columns, the earlier rows, if more of them are certain than `rows`."""
 
     rows: Ints
     how: str
@@ -66,7 +66,7 @@ class Key:
 
     @cached_property
     def overlap(self) -> float:
-        """The share of the smaller file's values that the larger file has too, each as often."""
+        """The share of the smaller file's values that the larger file has at least as often."""
         return int(np.minimum(*self.counts).sum()) / min(self.current.size, self.past.size)
 
     @property
@@ -79,7 +79,7 @@ def is_swapped(before: pl.Series, after: pl.Series) -> bool:
     if is_number(before) and is_number(after):
         one, two = (np.fmax.reduce(numbers(column)) for column in (before, after))
         if not np.isclose(one, two, equal_nan=True):
-            return False  # seen without sorting
+            return False  # decided without sorting
     return not bool(equal_cells(before, after).all()) and common_codes(before, after).overlap == 1
 
 
@@ -88,28 +88,28 @@ def holds_original(before: pl.DataFrame, column: pl.Series, known: Bools) -> boo
 
 
 def combined_key(keys: Sequence[Key]) -> Key:
-    """Several columns as one key, without those that are constant."""
-    telling = [key for key in keys if not key.is_constant] or list(keys)
-    names = tuple(name for key in telling for name in key.names)
-    missing = np.logical_or.reduce([key.missing for key in telling])
-    return Key(names, merged_codes([key.values for key in telling]), missing, telling[0].rows)
+    """Return several columns as one key, without constant columns."""
+    varied = [key for key in keys if not key.is_constant] or list(keys)
+    names = tuple(name for key in varied for name in key.names)
+    missing = np.logical_or.reduce([key.missing for key in varied])
+    return Key(names, merged_codes([key.values for key in varied]), missing, varied[0].rows)
 
 
 def common_codes(current: pl.Series, past: pl.Series) -> Key:
-    """The values of a column in two files as whole numbers, equal where the values are."""
+    """Return the values of a column in two files as codes; equal values have equal codes."""
     left, right = as_same_type(current, past)
     if left.dtype.is_float():
         values = np.concatenate([numbers(left), numbers(right)])
         missing = np.isnan(values)
-        found = _number_codes(values, _tolerance(current, past))
+        coded = _number_codes(values, _tolerance(current, past))
     else:
         both = pl.concat([comparable(left), comparable(right)])
-        missing, found = both.is_null().to_numpy(), codes(both)
-    return Key((current.name,), found, missing, current.len())
+        missing, coded = both.is_null().to_numpy(), codes(both)
+    return Key((current.name,), coded, missing, current.len())
 
 
 def _number_codes(values: Floats, tolerance: float) -> Ints:
-    """A whole number for each distinct number; numbers closer than a relative tolerance are the same."""
+    """Return a code for each distinct number; numbers closer than a relative tolerance are equal."""
     order = np.argsort(values, kind="stable")  # NaN last
     ranked = values[order]
     with np.errstate(invalid="ignore", over="ignore"):
@@ -118,13 +118,13 @@ def _number_codes(values: Floats, tolerance: float) -> Ints:
             gaps = np.diff(ranked)
             new &= ~(np.isfinite(gaps) & (gaps <= tolerance * np.minimum(np.abs(ranked[1:]), np.abs(ranked[:-1]))))
     new &= ~np.isnan(ranked[:-1])
-    found = np.empty(values.size, dtype=np.int64)
-    found[order] = np.concatenate([[0], np.cumsum(new)])
-    return found
+    coded = np.empty(values.size, dtype=np.int64)
+    coded[order] = np.concatenate([[0], np.cumsum(new)])
+    return coded
 
 
 def merged_codes(columns: Sequence[Ints]) -> Ints:
-    """One whole number for each combination of whole numbers, from 0 on without gaps."""
+    """Return one code for each combination of codes, from 0 without gaps."""
     merged, size = columns[0], int(columns[0].max()) + 1
     for column in columns[1:]:
         width = int(column.max()) + 1
@@ -136,18 +136,18 @@ def merged_codes(columns: Sequence[Ints]) -> Ints:
 
 
 def equal_cells(left: pl.Series, right: pl.Series) -> Bools:
-    """Which cells of two columns of one length are equal, in whatever types the files hold them."""
+    """Return which cells of two columns of the same length are equal, whatever their types."""
     one, two = as_same_type(left, right)
     return ~differing(one, two, tolerance=_tolerance(left, right) if one.dtype.is_float() else 0.0)
 
 
 def _tolerance(left: pl.Series, right: pl.Series) -> float:
-    """Formats keep different numbers of digits."""
+    """Return the relative tolerance of two numeric types, because formats store different numbers of digits."""
     return 1e-7 if pl.Float32 in (left.dtype, right.dtype) else 1e-12
 
 
 def as_same_type(left: pl.Series, right: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Two versions of a column in one type: numbers and dates that one file holds as text, blanks around text."""
+    """Return two versions of a column in one type: text is read as numbers or dates, and blanks are removed."""
     left, right = (column.cast(pl.String) if column.dtype in TEXT else column for column in (left, right))
     if left.dtype == pl.Null:
         left = left.cast(right.dtype)
@@ -174,13 +174,13 @@ def _parsed(text: pl.Series, kind: pl.DataType) -> pl.Series:
 
 
 def _bare(text: pl.Series) -> pl.Series:
-    """Text without blanks around it; empty text is missing."""
+    """Return text without blanks around it; empty text becomes missing."""
     bare = text.str.strip_chars()
     return bare.set(bare == "", None)
 
 
 def _same_numbers(left: pl.Series, right: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Whole numbers as Int64 if all fit, so that long codes stay apart; others as Float64."""
+    """Return whole numbers as Int64 if all fit, so that long codes stay distinct; others as Float64."""
     if not any(column.dtype.is_float() or column.dtype.is_decimal() for column in (left, right)):
         one, two = left.cast(pl.Int64, strict=False), right.cast(pl.Int64, strict=False)
         if one.null_count() == left.null_count() and two.null_count() == right.null_count():

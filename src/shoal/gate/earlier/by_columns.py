@@ -1,4 +1,4 @@
-"""Rows of an earlier release joined by columns that both hold (complementary releases, Sweeney 2002)."""
+"""Join rows of an earlier release by columns that both releases hold (complementary releases, Sweeney 2002)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from shoal.arrays import Bools, Ints
+from shoal.errors import counted
 from shoal.gate.cells import (
     differing,
     is_number,
@@ -26,17 +27,17 @@ from shoal.gate.earlier.alike import (
 from shoal.gate.row_order import follows
 
 WRONG_PAIRS = 0.1  # the largest expected share of chance pairs among the pairs by shared columns
-PAIRS_TO_JUDGE = 30  # with fewer pairs, a correlation near 0 does not show that the pairs are wrong
+PAIRS_TO_JUDGE = 30  # with fewer pairs, a correlation near 0 does not prove that the pairs are wrong
 
 
 def by_shared_columns(
     before: pl.DataFrame, after: pl.DataFrame, earlier: pl.DataFrame, common: Sequence[str], truth: Ints | None
 ) -> Match | str:
-    """Join rows by the columns that both releases hold, or say why this is not possible.
+    """Join rows by the columns that both releases hold, or return the reason why this is not possible.
 
-    First by the columns whose values in the smaller file are all in the larger one, each as often: one file then holds
-    the other's records or some of them. If these join nothing, by the columns that seem unchanged in two files that
-    share only a part of their records.
+    First, the columns whose values in the smaller file all occur in the larger one, at least as often: the larger file
+    then holds all records of the smaller one. If these join nothing, the columns that seem unchanged in two files that
+    share only some records.
     """
     if not common:
         return "they have no column in common"
@@ -44,22 +45,22 @@ def by_shared_columns(
     exact = _exact_columns(before, after, keys, truth)
     why = "no column in common holds the same values in both"
     if exact:
-        found = _paired(before, earlier, combined_key([keys[name] for name in exact]), truth)
-        if isinstance(found, Match):
-            return found
-        why = found
+        match = _paired(before, earlier, combined_key([keys[name] for name in exact]), truth)
+        if isinstance(match, Match):
+            return match
+        why = match
     if truth is not None:
         return why
     partly = [name for name in common if name in exact or _seems_unchanged(before, after, keys[name])]
     if len(partly) > len(exact):
-        found = _paired(before, earlier, combined_key([keys[name] for name in partly]), truth)
-        if isinstance(found, Match) or not exact:
-            return found
+        match = _paired(before, earlier, combined_key([keys[name] for name in partly]), truth)
+        if isinstance(match, Match) or not exact:
+            return match
     return why
 
 
 def _exact_columns(before: pl.DataFrame, after: pl.DataFrame, keys: Mapping[str, Key], truth: Ints | None) -> list[str]:
-    """The columns that hold the same values for the same records in both releases."""
+    """Return the columns that hold the same values for the same records in both releases."""
     if truth is not None:
         both = truth >= 0
         return [name for name, key in keys.items() if (key.current[both] == key.past[truth[both]]).all()]
@@ -88,11 +89,11 @@ def _seems_unchanged(before: pl.DataFrame, after: pl.DataFrame, key: Key) -> boo
 
 
 def _paired(before: pl.DataFrame, earlier: pl.DataFrame, key: Key, truth: Ints | None) -> Match | str:
-    """Join the rows whose key occurs once in both files, or say why this is not possible.
+    """Join the rows whose key occurs once in both files, or return the reason why this is not possible.
 
-    Of records that share a key, an intruder knows only that their earlier values are those of the block. They stay
-    without earlier values, except in columns where the whole block agrees. This understates what small blocks
-    disclose: show the number of joined records beside every measure of the joined file.
+    If several records share a key, an intruder knows only that their earlier values are among those of the block. They
+    get no earlier values, except in columns in which the whole block agrees. This understates what small blocks
+    disclose, so show the number of joined records with every measure of the joined file.
     """
     alone = (key.counts[0] == 1) & (key.counts[1] == 1)
     position = np.full(alone.size, -1, dtype=np.int64)
@@ -109,13 +110,13 @@ def _paired(before: pl.DataFrame, earlier: pl.DataFrame, key: Key, truth: Ints |
         pairs, chance = int((rows >= 0).sum()), _chance_pairs(key)
         if pairs and chance > WRONG_PAIRS * pairs:
             return (
-                f"{quoted(key.names)} would join {pairs:,} {'record' if pairs == 1 else 'records'}, but about "
+                f"{quoted(key.names)} would join {counted(pairs, 'record')}, but about "
                 f"{chance:,.0f} pairs of different records are expected to agree there by chance"
             )
     if not (rows >= 0).any() and not cells:
         return _no_unique_key(key, truth)
     if truth is None and _is_contradicted(before, earlier, rows, key.names):
-        return f"the other numbers of the records that {quoted(key.names)} would join do not go together"
+        return f"the other numbers of the records that {quoted(key.names)} would join are not correlated"
     return Match(rows, SHARED, key.names, cells)
 
 
@@ -140,7 +141,7 @@ def _holds_same_records(key: Key) -> bool:
 
 
 def _chance_pairs(key: Key) -> float:
-    """How many pairs of different records agree across the files, if they agree as often as within a file."""
+    """Return how many pairs of different records agree across the files, if they agree as often as within a file."""
     rates = [0.0]
     for count in key.counts:
         size = float(count.sum())
@@ -151,10 +152,10 @@ def _chance_pairs(key: Key) -> float:
 def _with_agreeing_blocks(
     earlier: pl.DataFrame, key: Key, rows: Ints, position: Ints, present: Bools
 ) -> tuple[Ints, dict[str, Ints]]:
-    """The joined rows; and by column the rows that are certain because the whole block has one value there.
+    """Return the joined rows, and for some columns further rows that are certain because the whole block agrees.
 
     A block counts if it has the same number of records in both files. Blocks that agree in every column are joined
-    row by row: which record is which then makes no difference. present: the records that are in the earlier file.
+    row by row, because the order within them makes no difference. `present` marks records that the earlier file has.
     """
     several = (key.counts[0] == key.counts[1]) & (key.counts[0] > 1)
     if not several.any():
@@ -178,7 +179,7 @@ def _with_agreeing_blocks(
 
 
 def _is_contradicted(before: pl.DataFrame, earlier: pl.DataFrame, rows: Ints, key: Sequence[str]) -> bool:
-    """Whether no other number of the joined rows goes with the original: the key then joined different records."""
+    """Whether no other number of the joined rows is correlated with the original: the key then joined wrong pairs."""
     both = [name for name in before.columns if name in earlier.columns and name not in key]
     both = [name for name in both if is_number(before[name]) and is_number(earlier[name])]
     joined = np.flatnonzero(rows >= 0)

@@ -1,4 +1,4 @@
-"""Rows of an earlier release joined by their order (unsorted matching, Sweeney 2002): the evidence for one order."""
+"""Join rows of an earlier release by their order (unsorted matching, Sweeney 2002), if the order is the same."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from shoal.gate.cells import (
 )
 from shoal.gate.earlier.alike import CHANCE, as_same_type, equal_cells, is_swapped, merged_codes
 
-ROWS_TO_JUDGE = 100  # with fewer rows, files of different length are not compared by values that are only close
-BINS = 20
-WINDOW = 10
+ROWS_TO_JUDGE = 100  # with fewer rows, correlations do not prove the order of files of different length
+BINS = 20  # of numbers with many values
+WINDOW = 10  # records that are compared with each other
 
 
 def order_reason(after: pl.DataFrame, earlier: pl.DataFrame, truth: Ints | None, keeps_order: bool) -> str:
@@ -34,11 +34,10 @@ def order_reason(after: pl.DataFrame, earlier: pl.DataFrame, truth: Ints | None,
 def rows_in_order(
     before: pl.DataFrame, after: pl.DataFrame, earlier: pl.DataFrame, protected: Sequence[str], truth: Ints | None
 ) -> Ints | None:
-    """The row of the earlier release for each row of the current one, if both are in the same order.
+    """Return the row of the earlier release for each row of the current one, if both are in the same order.
 
-    The order is compared from the first row to the end of the shorter file. The original is a witness too: an earlier
-    column that equals it row by row shows the order as well as one that equals the release. An intruder needs no
-    witness, only the idea to try the order.
+    The order is compared from the first row to the end of the shorter file. An earlier column that equals the original
+    row by row proves the order, as does one that equals the release. An intruder needs no proof to try the order.
     """
     rows = min(after.height, earlier.height)
     if truth is not None:
@@ -49,15 +48,15 @@ def rows_in_order(
     )
     if stays is None:
         return None
-    found = np.full(after.height, -1, dtype=np.int64)
-    found[:rows] = np.where(stays, np.arange(rows), -1)
-    return found
+    earlier_rows = np.full(after.height, -1, dtype=np.int64)
+    earlier_rows[:rows] = np.where(stays, np.arange(rows), -1)
+    return earlier_rows
 
 
 def _in_place(
     old: pl.DataFrame, new: pl.DataFrame, past: pl.DataFrame, protected: Sequence[str], same_rows: bool
 ) -> Bools | None:
-    """Which rows of three files of one length are the same records; None if the order is another one or not known.
+    """Return which rows of three files of the same length are the same records; None if the order is not proved.
 
     same_rows: no file was cut to this length.
     """
@@ -67,7 +66,7 @@ def _in_place(
     moved = [~equal_cells(*version) for version in versions if is_swapped(*version)]
     labels = {name: codes(past[name]) for name in equal}
     if equal and _is_no_chance(merged_codes(list(labels.values()))):
-        # Values that changed places belong to a swap, or these rows did. Either way these rows are not certain.
+        # In these rows, values were swapped or the records changed places. Either way the rows are not certain.
         stays = ~np.logical_or.reduce([np.zeros(past.height, dtype=bool), *moved])
         return stays if stays.mean() > 0.5 else None
     if moved:
@@ -77,33 +76,33 @@ def _in_place(
     blocks = merged_codes([np.zeros(past.height, dtype=np.int64), *(labels[name] for name in placed)])
     everywhere = np.ones(past.height, dtype=bool)
     if same_rows and blocks.max() == merged_codes(list(labels.values())).max():
-        return everywhere  # rows of one block are equal in every column: their order makes no difference
+        return everywhere  # rows of a block are equal in every column, so their order makes no difference
     if not same_rows and past.height < ROWS_TO_JUDGE:
         return None
     windows = _windows(blocks)
     finest = {witness.name: (witness, other) for witness, other in reversed(versions) if witness.name not in placed}
     verdicts = [_goes_with(*version, windows) for version in finest.values()]
-    # Most columns must go together: one alone may be a column by which both files are nearly sorted.
+    # Most columns must be correlated: a single one may be a column by which both files are nearly sorted.
     known = [verdict for verdict in verdicts if verdict is not None]
     return everywhere if sum(known) * 2 > len(known) else None
 
 
 def equal_columns(left: pl.DataFrame, right: pl.DataFrame) -> list[str]:
-    """The columns that are equal row by row, as far as the shorter frame goes, and not constant."""
+    """Return the non-constant columns that are equal row by row, up to the end of the shorter frame."""
     rows = min(left.height, right.height)
-    found = []
+    equal = []
     for name in (name for name in right.columns if name in left.columns):
         one, two = left[name].head(rows), right[name].head(rows)
         if (rows == 1 or comparable(two).n_unique() > 1) and bool(equal_cells(one, two).all()):
-            found.append(name)
-    return found
+            equal.append(name)
+    return equal
 
 
 def _is_sorted_alike(old: pl.DataFrame, past: pl.DataFrame, name: str) -> bool:
-    """Whether both files are sorted by a number, and each earlier value is one of the range of its original values.
+    """Whether both files are sorted by a number, and each earlier value is in the range of its original values.
 
     This holds for means, medians and rounded values of neighbours in the order of this number. A file that was sorted
-    again after its protection has values outside.
+    again after its protection has values outside these ranges.
     """
     if name not in old.columns or not (is_number(old[name]) and is_number(past[name])):
         return False
@@ -112,14 +111,14 @@ def _is_sorted_alike(old: pl.DataFrame, past: pl.DataFrame, name: str) -> bool:
         return False
     starts = np.concatenate([[0], np.flatnonzero(np.diff(ranks)) + 1])
     values, value = numbers(old[name]), numbers(past[name])[starts]
-    least, most = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
-    room = 1e-9 * np.maximum(np.abs(least), np.abs(most))
-    inside = (value >= least - room) & (value <= most + room)
+    low, high = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
+    slack = 1e-9 * np.maximum(np.abs(low), np.abs(high))
+    inside = (value >= low - slack) & (value <= high + slack)
     return starts.size >= BINS and float(inside.mean()) > 0.99
 
 
 def _is_no_chance(blocks: Ints) -> bool:
-    """Whether blocks of equal records can stand in the same rows of both files only if the order is the same."""
+    """Whether chance cannot explain that blocks of equal records are in the same rows of both files."""
     sizes = np.bincount(blocks)
     changes = int((np.diff(blocks) != 0).sum())
     expected = blocks.size - float((sizes / blocks.size * sizes).sum())
@@ -132,7 +131,7 @@ def _is_no_chance(blocks: Ints) -> bool:
 
 
 def _windows(blocks: Ints) -> Ints:
-    """The blocks, cut into runs of few records: in two sorted files, columns go together over the whole file."""
+    """Split the blocks into runs of few records: in two sorted files, columns are correlated over the whole file."""
     order = np.argsort(blocks, kind="stable")
     sizes = np.bincount(blocks)
     place = np.empty(blocks.size, dtype=np.int64)
@@ -141,15 +140,15 @@ def _windows(blocks: Ints) -> Ints:
 
 
 def _goes_with(witness: pl.Series, other: pl.Series, blocks: Ints) -> bool | None:
-    """Whether two versions of a column go together row by row within the blocks; None if they cannot show it.
+    """Whether two versions of a column are correlated row by row within the blocks; None if this cannot be decided.
 
-    As in `follows`, the correlation must be above 0.2; it must also lie three standard errors above 0. It is that of
-    ranks, since few large incomes would decide that of values.
+    As in `follows`, the correlation must be above 0.2. It must also be three standard errors above 0. Ranks are used,
+    because a few large incomes would dominate the correlation of values.
     """
     witness, other = as_same_type(witness, other)
     ranks = codes(witness), codes(other)
     if _is_sorted(ranks[0]) or _is_sorted(ranks[1]):
-        return None  # two sorted columns go together in any case, and neighbours in one are too close to tell
+        return None  # two sorted columns are always correlated, and neighbours in one are too similar
     if is_number(witness) and is_number(other):
         strength = _correlation(*ranks, blocks)
     else:
@@ -165,7 +164,7 @@ def _is_sorted(ranks: Ints) -> bool:
 
 
 def _correlation(left: Ints, right: Ints, blocks: Ints) -> float | None:
-    """The correlation of two columns around their means in each block."""
+    """Return the correlation of two columns around their block means."""
     sizes = np.bincount(blocks)
     one, two = (side - (np.bincount(blocks, weights=side) / sizes)[blocks] for side in (left, right))
     spread = float(np.sqrt((one**2).sum() * (two**2).sum()))
@@ -173,10 +172,10 @@ def _correlation(left: Ints, right: Ints, blocks: Ints) -> float | None:
 
 
 def _association(left: Ints, right: Ints, blocks: Ints) -> float | None:
-    """How labels go together within the blocks, on the scale of a correlation: 0 by chance, 1 if one sets the other.
+    """Return the association of labels within the blocks: 0 by chance, 1 if one column determines the other.
 
-    It counts the pairs of records of a block that agree in both columns. In a random order the counts of a block's
-    table are hypergeometric, which gives the expected number.
+    It counts the pairs of records of a block that agree in both columns. In random order, the counts in a block's table
+    are hypergeometric, which gives the expected number.
     """
     size = np.bincount(blocks).astype(np.float64)
     both, one, two = (
@@ -192,12 +191,12 @@ def _association(left: Ints, right: Ints, blocks: Ints) -> float | None:
 
 
 def _squares(cells: Ints, blocks: Ints) -> Floats:
-    """For each block, the sum of the squared numbers of records in its cells."""
+    """Return for each block the sum of the squared numbers of records in its cells."""
     return np.asarray(np.bincount(blocks, weights=np.bincount(cells)[cells]), dtype=np.float64)
 
 
 def _labels(column: pl.Series, ranks: Ints) -> Ints:
-    """A column as whole numbers; numbers and dates with many values in bins of about equal size."""
+    """Return a column as codes; numbers and dates with many values are binned into about equal sizes."""
     if not (is_number(column) or column.dtype.is_temporal()) or ranks.max() <= BINS:
         return ranks
     places = np.empty(ranks.size, dtype=np.int64)

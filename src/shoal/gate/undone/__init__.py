@@ -1,9 +1,9 @@
-"""Released columns that give a protected value away: a tax beside the income, a total beside its parts.
+"""Released columns that give a protected value away, such as a tax for the income, or a total for its parts.
 
-A column that was released unchanged is an intruder's regressor (Palley and Simonoff 1987, "The use of regression
+An intruder can use an unchanged column as a regressor (Palley and Simonoff 1987, "The use of regression
 methodology for the compromise of confidential information in statistical databases", ACM Transactions on Database
-Systems 12). Four attacks on the original values: the nearest neighbour in one column; a label, or a pair of labels,
-that determines the value; least squares on all numbers, trimmed where some records break the formula (Rousseeuw
+Systems 12). There are four attacks on the original values: the nearest neighbour in one column; a label or a pair of
+labels that determines the value; least squares on all numbers, trimmed for records that break the formula (Rousseeuw
 1984); and a dependency of the original, such as the region of a district, that the release breaks.
 """
 
@@ -29,11 +29,21 @@ def given_away(
     accepted: Sequence[str] = (),
     ordered: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[list[GivenAway], int]:
-    """The protected columns that unchanged ones give away, the strongest first, and the number of records predicted.
+    """Find the protected columns that unchanged columns give away.
 
-    The rows of both frames stand side by side. A finding is a share above 0.2 that closes more than a quarter of the
-    gap left by the release, and by guessing the most common value for everybody.
-    accepted: columns that may give values away. ordered: the values of ordinal columns in their order.
+    An attack counts if it reveals more than 20 % of the values, and more than a quarter of those that neither the
+    release nor a constant guess reveals.
+
+    Args:
+        before: The original.
+        after: The release, with the same records in the same rows.
+        protected: The protected columns.
+        unchanged: The unchanged columns.
+        accepted: Columns that may give values away, as the publisher states.
+        ordered: The values of ordinal columns in their order.
+
+    Returns:
+        The attacks, the strongest first, and the number of records that the slow attacks used.
     """
     ordered = ordered or {}
     shuffled = np.random.default_rng(0).permutation(before.height)
@@ -42,18 +52,18 @@ def given_away(
     truths = [truth for truth in truths if truth.domain_size > 1]
     names = [name for name in dict.fromkeys(unchanged) if name not in {*accepted, *protected}]
     level = CHANCE / max(1, len(truths) * len(names))
-    found: list[GivenAway] = []
+    attacks: list[GivenAway] = []
     samples: list[Source] = []
     for name in names if truths else []:
         source = source_of(before[name], after[name], ordered.get(name))
         if source.is_constant:
             continue
         order = in_order(source.values, shuffled)
-        found += by_one_column(source, order, truths, level)
-        found += by_dependency(source, truths, level)
+        attacks += by_one_column(source, order, truths, level)
+        attacks += by_dependency(source, truths, level)
         samples.append(source.at(sampled))
     samples = [sample for sample in samples if not sample.is_constant]
     truths = [truth.at(sampled) for truth in truths]
-    found += by_pairs(samples, truths, found)
-    found += by_least_squares(samples, truths)
-    return strongest(found), int(sampled.size)
+    attacks += by_pairs(samples, truths, attacks)
+    attacks += by_least_squares(samples, truths)
+    return strongest(attacks), int(sampled.size)

@@ -1,4 +1,4 @@
-"""Columns as the attacks see them: numbers, dates in days, codes of labels, NaN where a cell has no value."""
+"""Columns as the attacks use them: numbers, dates in days, codes of labels, and NaN for missing values."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import polars as pl
 from shoal.arrays import Bools, Floats, Ints
 from shoal.gate.cells import TEXT, codes, comparable, is_number, numbers
 
-WITHIN = 0.01  # a predicted number reveals the original within this part of it
-SPREAD = 0.02  # and within this part of the standard deviation: 1 % of a year of birth would be two decades
-ROUNDING = 1e-9  # in standard deviations: what floating-point arithmetic adds to an exact formula
+WITHIN = 0.01  # a prediction reveals a number if its relative error is at most this
+SPREAD = 0.02  # and its error is at most this share of the standard deviation: 1 % of a birth year is two decades
+ROUNDING = 1e-9  # error of floating-point arithmetic in an exact formula, in standard deviations
 MIN_SHARE = 0.2  # a column that reveals less of the values is not reported
-MIN_GAIN = 0.25  # nor one that reveals less of what the release and a constant guess leave unknown
+MIN_GAIN = 0.25  # nor one that reveals less of the values that neither the release nor a constant guess reveals
 FEW = 50  # a column with more distinct numbers is not treated as a label
-REPEATED = 5  # records per distinct value; with fewer, equal values may be those of one household
+REPEATED = 5  # records per distinct value; with fewer, equal values may belong to one household
 STAR = "*"
 DATES = ("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f")
 DAY = 86_400e6  # in microseconds
@@ -28,9 +28,9 @@ AMOUNT = rf"^{UNIT}\s*([+-]?(?:[0-9]{{1,3}}(?:[ .,'][0-9]{{3}})+|[0-9]+)(?:[.,][
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """A protected column: original and released values as numbers (codes of labels), NaN where a cell is missing.
+    """A protected column: original and released values as numbers (codes of labels), with NaN for missing values.
 
-    margin: the error up to which a prediction reveals the value.
+    margin is the largest error at which a prediction reveals the value.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Truth:
 
     @property
     def repeats(self) -> bool:
-        """Whether equal values are common, and not only those of one household."""
+        """Whether equal values are common, not only within a household."""
         return self.domain_size * REPEATED <= int(self.known.sum())
 
     @property
@@ -62,13 +62,13 @@ class Truth:
 
     @cached_property
     def guess(self) -> float:
-        """The share that one guess for all records reveals."""
+        """The share of values that the best constant guess reveals."""
         return best_guess(self.values[self.known], self.margin[self.known])
 
-    def least_agreement(self, unlabelled: int) -> float:
-        """How many records with the same label must agree for the full test, where so many have no label.
+    def min_agreement(self, unlabelled: int) -> float:
+        """Return the share of records with the same label that must agree for the full test.
 
-        Without them the most common value may be rarer by as many.
+        Records without a label may all have the most common value, so the constant guess is lowered by their number.
         """
         records = float(self.known.sum())
         guess = max(0.0, self.guess * records - unlabelled) / max(1.0, records - unlabelled)
@@ -76,7 +76,7 @@ class Truth:
 
     @cached_property
     def revealed(self) -> Bools:
-        """Which values the release itself reveals."""
+        """Which values the released column itself reveals."""
         with np.errstate(invalid="ignore"):
             return np.abs(self.released - self.values) <= self.margin
 
@@ -86,7 +86,7 @@ class Truth:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """An unchanged column as numbers (ranks of an ordinal, codes of a nominal), NaN where the release has no value."""
+    """An unchanged column as numbers (ranks or codes of labels), with NaN for values that are not released."""
 
     name: str
     values: Floats
@@ -111,13 +111,13 @@ def truth_of(before: pl.Series, after: pl.Series) -> Truth:
     values, released = read_numbers(before, kind), read_numbers(after, kind)
     deviation = float(np.nanstd(values)) if not np.isnan(values).all() else 0.0
     margin = np.full(values.size, SPREAD * deviation)
-    if kind == "number":  # a date has no zero to take a part from
+    if kind == "number":  # a date has no natural zero, so it has no relative error
         margin = np.fmin(margin, WITHIN * np.abs(values))
     return Truth(before.name, values, released, np.maximum(margin, ROUNDING * deviation), is_number=True)
 
 
 def source_of(before: pl.Series, after: pl.Series, order: Sequence[str] | None) -> Source:
-    """The original values of an unchanged column where the release has them: suppressed cells are missing."""
+    """Return the original values of an unchanged column; values that are suppressed in the release are missing."""
     kind = kind_of(before)
     if kind != "label":
         values, kind = read_numbers(before, kind), "number" if order is None else "ordinal"
@@ -133,7 +133,7 @@ def source_of(before: pl.Series, after: pl.Series, order: Sequence[str] | None) 
 
 
 def kind_of(column: pl.Series) -> str:
-    """Number, date or label; text that holds only numbers or only dates counts as these."""
+    """Return number, date or label; text with only numbers or only dates counts as number or date."""
     if is_number(column) or column.dtype == pl.Boolean:
         return "number"
     if column.dtype.is_temporal():
@@ -144,13 +144,13 @@ def kind_of(column: pl.Series) -> str:
     for kind in ("number", "date") if text.len() else ():
         if all(
             not np.isnan(read_numbers(part, kind)).any() for part in (text.head(100), text)
-        ):  # few cells settle most
+        ):  # the first cells decide in most cases
             return kind
     return "label"
 
 
 def read_numbers(column: pl.Series, kind: str) -> Floats:
-    """The numbers of a column, or its dates in days; NaN where a cell has another content."""
+    """Return the numbers of a column, or its dates in days; NaN for other cells."""
     if column.dtype in TEXT:
         text = text_or_missing(column)
         column = _amounts(text) if kind == "number" else _dates(text)
@@ -166,7 +166,7 @@ def read_numbers(column: pl.Series, kind: str) -> Floats:
 
 
 def _amounts(text: pl.Series) -> pl.Series:
-    """Numbers in text: plain ones, or amounts with a currency, thousands separators or a decimal comma."""
+    """Read numbers from text, also amounts with a currency, thousands separators or a decimal comma."""
     plain = text.cast(pl.Float64, strict=False)
     if plain.null_count() == text.null_count():
         return plain
@@ -177,13 +177,13 @@ def _amounts(text: pl.Series) -> pl.Series:
 
 
 def _dates(text: pl.Series) -> pl.Series:
-    """Text as dates, in the format that most cells have."""
+    """Read dates from text, in the format that most cells have."""
     read = [text.str.to_datetime(form, time_unit="us", strict=False) for form in DATES]
     return min(read, key=lambda column: column.null_count())
 
 
 def text_or_missing(column: pl.Series) -> pl.Series:
-    """A column as text, missing where a cell is missing, empty or suppressed."""
+    """Return a column as text; missing, empty and suppressed cells are missing."""
     text = comparable(column).cast(pl.String, strict=False)
     if column.dtype not in TEXT:
         return text
@@ -192,7 +192,7 @@ def text_or_missing(column: pl.Series) -> pl.Series:
 
 
 def best_guess(values: Floats, margin: Floats) -> float:
-    """The share of values that one and the same guess for all records reveals."""
+    """Return the share of values that the best constant guess reveals."""
     order = np.argsort(values)
     ranked, reach = values[order], margin[order]
     inside = np.searchsorted(ranked, ranked + reach, "right") - np.searchsorted(ranked, ranked - reach, "left")

@@ -1,5 +1,7 @@
-"""Attacks by all numbers at once: least squares on values and on their logarithms, trimmed where some records break the
-formula (Rousseeuw 1984)."""
+"""Attacks by all numbers together: least squares on values and on their logarithms.
+
+A trimmed fit ignores records that break the formula (Rousseeuw 1984).
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,12 @@ from shoal.gate.undone.judging import CHANCE, PURE, QUICK, Attack, GivenAway, ju
 
 RECORDS_PER_TERM = 5  # in least squares
 MAX_TERMS = 200
-MAX_NAMED = 20  # columns of one formula that are searched for the shortest list
+MAX_NAMED = 20  # columns of a formula that are tried for the shortest list
 TRIMS = 3  # refits on the half of the records with the smallest residuals
 
 
 def by_least_squares(sources: Sequence[Source], truths: Sequence[Truth]) -> Iterator[GivenAway]:
-    """Linear formulas (a total less its parts), and products by their logarithms (a price times a quantity)."""
+    """Yield attacks by linear formulas (a total minus its parts) and by products (a price times a quantity)."""
     columns = [source for source in sources if source.kind == "number"]
     numeric = [truth for truth in truths if truth.is_number]
     level = CHANCE / max(1, 2 * len(numeric))
@@ -39,7 +41,7 @@ def by_least_squares(sources: Sequence[Source], truths: Sequence[Truth]) -> Iter
 
 
 def _complete_terms(sources: Sequence[Source]) -> tuple[list[Source], Floats]:
-    """The columns with the fewest missing cells, as long as half of the records have all of them."""
+    """Return the columns with the fewest missing values, as long as half of the records have all of them."""
     ranked = sorted(sources, key=lambda source: int(np.isnan(source.values).sum()))
     terms: list[Source] = []
     complete = np.ones(ranked[0].values.size if ranked else 0, dtype=bool)
@@ -53,7 +55,7 @@ def _complete_terms(sources: Sequence[Source]) -> tuple[list[Source], Floats]:
 
 
 def _by_rows(truths: Sequence[Truth], complete: Bools, in_logs: bool) -> Iterator[tuple[Ints, list[Truth]]]:
-    """The protected columns by the records that can be predicted: one factorization serves all with the same."""
+    """Yield the protected columns by the records that can be predicted, so that these share one factorization."""
     members: dict[bytes, list[Truth]] = {}
     for truth in truths:
         usable = complete & truth.known
@@ -67,7 +69,7 @@ def _by_rows(truths: Sequence[Truth], complete: Bools, in_logs: bool) -> Iterato
 
 
 def _standardized(x: Floats) -> Floats:
-    """The columns centred and scaled, so that totals and ages weigh the same in the arithmetic."""
+    """Return the columns centred and scaled, so that large and small numbers have the same precision."""
     deviation = x.std(axis=0)
     return np.asarray((x - x.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0))
 
@@ -75,27 +77,27 @@ def _standardized(x: Floats) -> Floats:
 def _formulas(
     x: Floats, y: Floats, truths: Sequence[Truth], rows: Ints, in_logs: bool
 ) -> Iterator[tuple[Truth, float, Ints]]:
-    """For each protected column the share that a formula reveals, and the columns of the formula.
+    """Yield for each protected column the share that a formula reveals, and the columns of the formula.
 
-    Ordinary least squares first; a column that it predicts roughly gets a trimmed fit, which finds the formula of the
-    majority where other records break it.
+    Ordinary least squares come first. A column that they predict roughly gets a trimmed fit, which finds a formula that
+    most records follow.
     """
     limit = min(MAX_TERMS, rows.size // RECORDS_PER_TERM)
     together = _cross_fitted(x, y, limit) if x.shape[1] <= limit else None
     for j, truth in enumerate(truths):
-        own = y[:, j : j + 1]
+        column = y[:, j : j + 1]
         values, margin = truth.values[rows], truth.margin[rows]
-        predicted = together[:, j : j + 1] if together is not None else _cross_fitted(x, own, limit)
+        predicted = together[:, j : j + 1] if together is not None else _cross_fitted(x, column, limit)
         share = _share_within(predicted, values, margin, in_logs)
-        error, spread = np.median(np.abs(own - predicted)), np.median(np.abs(own - np.median(own)))
+        error, spread = np.median(np.abs(column - predicted)), np.median(np.abs(column - np.median(column)))
         if share < 1 and error < spread / 2:
-            share = max(share, _share_within(_cross_fitted(x, own, limit, trimmed=True), values, margin, in_logs))
+            share = max(share, _share_within(_cross_fitted(x, column, limit, trimmed=True), values, margin, in_logs))
         if share > MIN_SHARE:
-            yield truth, share, _shortest(x[:QUICK], own[:QUICK], values[:QUICK], margin[:QUICK], share, in_logs)
+            yield truth, share, _shortest(x[:QUICK], column[:QUICK], values[:QUICK], margin[:QUICK], share, in_logs)
 
 
 def _cross_fitted(x: Floats, y: Floats, limit: int, *, trimmed: bool = False) -> Floats:
-    """Each half of the records predicted by the formula of the other half: overfitting then reveals nothing."""
+    """Predict each half of the records by the formula of the other half, so that overfitting reveals nothing."""
     half = len(x) // 2
     predicted = np.empty_like(y)
     for fitted, tested in ((slice(None, half), slice(half, None)), (slice(half, None), slice(None, half))):
@@ -106,7 +108,7 @@ def _cross_fitted(x: Floats, y: Floats, limit: int, *, trimmed: bool = False) ->
 
 
 def _coefficients(x: Floats, y: Floats, trimmed: bool) -> Floats:
-    """The intercept and the factors of least squares; trimmed: refitted to the half with the smallest residuals."""
+    """Return the intercept and the factors of least squares; if trimmed, of the half with the smallest residuals."""
     design = np.column_stack([np.ones(len(x)), x])
     factors = _least_squares(design, y)
     for _ in range(TRIMS if trimmed else 0):
@@ -117,15 +119,15 @@ def _coefficients(x: Floats, y: Floats, trimmed: bool) -> Floats:
 
 
 def _least_squares(design: Floats, y: Floats) -> Floats:
-    """The factors; zeros where values are so large that no factors can be computed, and so predict nothing."""
-    if np.isfinite(design).all() and np.isfinite(y).all():  # LAPACK prints to the terminal where they are not
+    """Return the factors, or zeros if the values are too large to compute them."""
+    if np.isfinite(design).all() and np.isfinite(y).all():  # otherwise LAPACK prints to the terminal
         with contextlib.suppress(np.linalg.LinAlgError):
             return np.asarray(np.linalg.lstsq(design, y, rcond=None)[0])
     return np.zeros((design.shape[1], y.shape[1]))
 
 
 def _pursued(x: Floats, y: Floats, limit: int) -> Ints:
-    """The columns that explain most, one after the other: each the most correlated with what is left unexplained.
+    """Return the columns that explain most: each is the one most correlated with the remaining residuals.
 
     Orthogonal matching pursuit (Pati, Rezaiifar and Krishnaprasad 1993), for files with few records per column.
     """
@@ -145,7 +147,7 @@ def _pursued(x: Floats, y: Floats, limit: int) -> Ints:
 
 
 def _shortest(x: Floats, y: Floats, values: Floats, margin: Floats, share: float, in_logs: bool) -> Ints:
-    """The columns of the formula, as few as reveal nearly the same share: those with the largest factors."""
+    """Return the columns with the largest factors, as few as reveal nearly the same share."""
     limit = min(MAX_TERMS, len(x) // RECORDS_PER_TERM)
     terms = np.arange(x.shape[1]) if x.shape[1] <= limit else _pursued(x, y[:, 0], limit)
     factors = _coefficients(x[:, terms], y, trimmed=True)[1:, 0]
@@ -158,7 +160,7 @@ def _shortest(x: Floats, y: Floats, values: Floats, margin: Floats, share: float
 
 
 def _share_within(predicted: Floats, values: Floats, margin: Floats, in_logs: bool) -> float:
-    """The share of predictions that reveal the value."""
+    """Return the share of predictions that reveal the value."""
     predicted = predicted[:, 0]
     with np.errstate(over="ignore"):
         predicted = np.exp(predicted) if in_logs else predicted

@@ -1,4 +1,4 @@
-"""What counts as a finding: an attack that reveals more than the release, a constant guess and chance do."""
+"""Which attacks count: those that reveal more than the release, a constant guess and chance."""
 
 from __future__ import annotations
 
@@ -11,18 +11,22 @@ from shoal.arrays import Bools, Ints
 from shoal.gate.undone.columns import MIN_GAIN, MIN_SHARE, Truth, best_guess
 
 CHANCE = 1e-5  # probability of a finding among independent columns
-PURE = 0.95  # a label determines a value that so many of its records have
-QUICK = 4_000  # records that decide whether a full test is worth its time
-STRONGEST = 3  # findings per protected column
+PURE = 0.95  # a label determines a value if at least this share of its records have it
+QUICK = 4_000  # records of the quick test that decides whether to run the full test
+STRONGEST = 3  # attacks reported per protected column
 
 
 @dataclass(frozen=True)
 class GivenAway:
     """A protected column whose original values other released columns reveal.
 
-    by: the columns that reveal them. way: neighbour, label, labels (a pair), least squares or dependency.
-    share: of the records whose original value these columns reveal. release_share: of those that the release itself
-    reveals. For a dependency, share counts the changed records whose change it betrays.
+    Attributes:
+        column: The protected column.
+        by: The columns that reveal its values.
+        way: The attack: neighbour, label, labels (a pair), least squares or dependency.
+        share: The share of records whose original value is revealed; for a dependency, the share of changed records
+            whose change shows.
+        release_share: The share of records whose original value the released column itself reveals.
     """
 
     column: str
@@ -34,9 +38,13 @@ class GivenAway:
 
 @dataclass(frozen=True)
 class Attack:
-    """The records that an attack could be tried on, the share of them whose value it reveals, and its evidence.
+    """The result of an attack.
 
-    hits of trials: independent predictions that were right, for the comparison with chance.
+    Attributes:
+        rows: The records that it could predict.
+        share: The share of them whose value it reveals.
+        hits: The number of correct independent predictions, for the comparison with chance.
+        trials: The number of independent predictions.
     """
 
     rows: Ints
@@ -46,7 +54,7 @@ class Attack:
 
 
 def judged(truth: Truth, attack: Attack | None, by: Sequence[str], way: str, level: float) -> Iterator[GivenAway]:
-    """A finding, where the attack reveals clearly more than the release, than a constant guess, and than chance."""
+    """Yield the attack if it reveals clearly more than the release, a constant guess and chance."""
     if attack is None or attack.share <= MIN_SHARE:
         return
     release_share = float(truth.revealed[attack.rows].mean())
@@ -64,11 +72,11 @@ def share_of(hits: Bools) -> float:
     return float(hits.mean()) if hits.size else 0.0
 
 
-def strongest(found: Sequence[GivenAway]) -> list[GivenAway]:
-    """The best findings of each protected column, the best first; none that only adds columns to a better one."""
+def strongest(attacks: Sequence[GivenAway]) -> list[GivenAway]:
+    """Return the strongest attacks on each protected column, without those that only add columns to a stronger one."""
     kept: list[GivenAway] = []
-    for finding in sorted(found, key=lambda finding: (-round(finding.share, 3), len(finding.by))):
-        better = [set(other.by) for other in kept if other.column == finding.column]
-        if len(better) < STRONGEST and not any(columns <= set(finding.by) for columns in better):
-            kept.append(finding)
+    for attack in sorted(attacks, key=lambda attack: (-round(attack.share, 3), len(attack.by))):
+        better = [set(other.by) for other in kept if other.column == attack.column]
+        if len(better) < STRONGEST and not any(columns <= set(attack.by) for columns in better):
+            kept.append(attack)
     return kept

@@ -12,20 +12,20 @@ from shoal.arrays import Bools, Floats, Ints
 from shoal.gate.undone.columns import FEW, MIN_GAIN, MIN_SHARE, REPEATED, Source, Truth, best_guess
 from shoal.gate.undone.judging import CHANCE, PURE, QUICK, Attack, GivenAway, judged, share_of
 
-SAMPLE = 20_000  # beyond so many records a sample is predicted
-HOLDS = 0.99  # a dependency holds where so many records keep it
+SAMPLE = 20_000  # of larger files, so many records are predicted
+HOLDS = 0.99  # a dependency holds if at least this share of the records keep it
 RECORDS_PER_LABEL = 10  # on average, in a pair of labels
 MAX_PAIRS = 1_000
 
 
 @dataclass(frozen=True, eq=False)
 class _Neighbours:
-    """Records, and for each the record nearest to it in a column, and those below and above it.
+    """Records, and for each the nearest record in a column, and the next records below and above.
 
-    weight: of the one above, in a straight line between the two. same: whether the nearest has the same value.
+    weight is that of the record above, on a straight line between the two. same: the nearest has the same value.
     """
 
-    own: Ints
+    records: Ints
     nearest: Ints
     below: Ints
     above: Ints
@@ -34,12 +34,14 @@ class _Neighbours:
 
 
 def in_order(values: Floats, shuffled: Ints) -> Ints:
-    """The rows that have a value, rising; equal values in random order, since the file may be sorted by another."""
+    """Return the rows with a value in ascending order; equal values are in random order, because the file may be
+    sorted by another column."""
     rows = shuffled[~np.isnan(values[shuffled])]
     return rows[np.argsort(values[rows], kind="stable")]
 
 
 def by_one_column(source: Source, order: Ints, truths: Sequence[Truth], level: float) -> Iterator[GivenAway]:
+    """Yield the attacks by the nearest neighbour in a column, or by a label that determines the value."""
     if order.size < 2:
         return
     complete = _neighbours(order, source.values[order])
@@ -48,7 +50,7 @@ def by_one_column(source: Source, order: Ints, truths: Sequence[Truth], level: f
         rows = order[truth.known[order]] if truth.has_gaps else order
         neighbours = _neighbours(rows, source.values[rows]) if truth.has_gaps else complete
         if source.kind == "nominal":
-            if _agreeing(neighbours, truth) > truth.least_agreement(source.values.size - order.size):
+            if _agreeing(neighbours, truth) > truth.min_agreement(source.values.size - order.size):
                 yield from judged(truth, _determined(source.values, truth), (source.name,), "label", level)
             continue
         attack = _nearest(neighbours, truth)
@@ -60,9 +62,9 @@ def by_one_column(source: Source, order: Ints, truths: Sequence[Truth], level: f
 
 
 def _without_copies(rows: Ints, values: Floats, truth: Truth) -> Ints:
-    """One row per pair of values, in the same order.
+    """Return one row per pair of values, in the same order.
 
-    Two rows of one household share its rent and its income: the rent then finds the other row, not the income.
+    Two rows of one household share its rent and its income. The rent then finds the other row, not the income.
     """
     ranked = rows[np.lexsort((truth.values[rows], values[rows]))]
     first = np.ones(ranked.size, dtype=bool)
@@ -73,8 +75,8 @@ def _without_copies(rows: Ints, values: Floats, truth: Truth) -> Ints:
 
 
 def _neighbours(order: Ints, values: Floats) -> _Neighbours:
-    """The neighbours of each record, of a systematic sample in large files; values: in this order."""
-    if order.size < 2:  # nobody has a neighbour
+    """Return the neighbours of each record, or of a systematic sample in large files; `values` are in this order."""
+    if order.size < 2:  # no record has a neighbour
         order, values = order[:0], values[:0]
     last = order.size - 1
     spots = np.arange(order.size) if order.size <= SAMPLE else np.arange(SAMPLE) * order.size // SAMPLE
@@ -90,32 +92,32 @@ def _neighbours(order: Ints, values: Floats) -> _Neighbours:
 
 
 def _nearest(neighbours: _Neighbours, truth: Truth) -> Attack:
-    """Predict each value by that of the nearest record, or by the straight line between the two next to it.
+    """Predict each value by that of the nearest record, or by a straight line between the records below and above.
 
-    The line serves small files, where the nearest record is far. Pairs of records predict each other, so that only
+    The line helps in small files, in which the nearest record is far away. Pairs of records predict each other, so only
     half of the predictions are independent.
     """
-    values, own = truth.values, truth.values[neighbours.own]
-    margin = truth.margin[neighbours.own]
-    share = share_of(np.abs(values[neighbours.nearest] - own) <= margin)
+    values, actual = truth.values, truth.values[neighbours.records]
+    margin = truth.margin[neighbours.records]
+    share = share_of(np.abs(values[neighbours.nearest] - actual) <= margin)
     if truth.is_number:
         below, above = values[neighbours.below], values[neighbours.above]
         line = below + (above - below) * neighbours.weight
-        share = max(share, share_of(np.abs(line - own) <= margin))
-    trials = max(1, own.size // 2)
-    return Attack(neighbours.own, share, share * trials, trials)
+        share = max(share, share_of(np.abs(line - actual) <= margin))
+    trials = max(1, actual.size // 2)
+    return Attack(neighbours.records, share, share * trials, trials)
 
 
 def _agreeing(neighbours: _Neighbours, truth: Truth) -> float:
-    """The share of records that have the protected value of another one with the same label."""
-    difference = np.abs(truth.values[neighbours.nearest] - truth.values[neighbours.own])
-    return share_of(neighbours.same & (difference <= truth.margin[neighbours.own]))
+    """Return the share of records with the protected value of another record with the same label."""
+    difference = np.abs(truth.values[neighbours.nearest] - truth.values[neighbours.records])
+    return share_of(neighbours.same & (difference <= truth.margin[neighbours.records]))
 
 
 def _determined(labels: Floats, truth: Truth) -> Attack | None:
-    """The records whose label determines their value: at least two have it, and nearly all agree with the median.
+    """Attack by labels that determine the value: at least two records have the label, and nearly all agree.
 
-    A label shared by m records has one free value: m - 1 of them are evidence.
+    Of m records with a label, one sets the value and m - 1 are evidence.
     """
     rows = np.flatnonzero(truth.known & ~np.isnan(labels))
     if rows.size < 2:
@@ -130,14 +132,14 @@ def _determined(labels: Floats, truth: Truth) -> Attack | None:
 
 
 def _medians(groups: Ints, values: Floats) -> tuple[Floats, Ints]:
-    """The lower median of each group, which is the value of the majority if there is one, and the groups' sizes."""
+    """Return the lower median of each group, which is the majority value if there is one, and the groups' sizes."""
     size = np.bincount(groups)
     ranked = values[np.lexsort((values, groups))]
     return ranked[np.cumsum(size) - size + (size - 1) // 2], size
 
 
 def by_dependency(source: Source, truths: Sequence[Truth], level: float) -> Iterator[GivenAway]:
-    """Released values that do not go with the unchanged column: a district beside the region of another."""
+    """Yield dependencies that released values break, such as a district with the region of another district."""
     for truth in truths:
         if not truth.is_few_valued:
             continue
@@ -164,15 +166,15 @@ def by_dependency(source: Source, truths: Sequence[Truth], level: float) -> Iter
 
 
 def _kept(values: Floats, truth: Truth, rows: Ints) -> float:
-    """The share of some records that have the most common value of those with the same protected value."""
+    """Return the share of records with the most common value among those with the same protected value."""
     groups = np.unique(truth.values[rows], return_inverse=True)[1]
     median, _ = _medians(groups, values[rows])
     return float((values[rows] == median[groups]).mean())
 
 
-def by_pairs(sources: Sequence[Source], truths: Sequence[Truth], found: Sequence[GivenAway]) -> Iterator[GivenAway]:
-    """Pairs of labels that determine a value, without those of which one label does so alone."""
-    alone = {(finding.column, finding.by[0]) for finding in found if finding.way != "dependency"}
+def by_pairs(sources: Sequence[Source], truths: Sequence[Truth], attacks: Sequence[GivenAway]) -> Iterator[GivenAway]:
+    """Yield pairs of labels that determine a value, unless one of the labels does so alone."""
+    alone = {(attack.column, attack.by[0]) for attack in attacks if attack.way != "dependency"}
     labels = {source.name: coded for source in sources if (coded := _label_codes(source)) is not None}
     pairs = sorted(_small_pairs(labels), key=lambda pair: -pair[2])[:MAX_PAIRS]
     level = CHANCE / max(1, len(pairs) * len(truths))
@@ -191,7 +193,7 @@ def by_pairs(sources: Sequence[Source], truths: Sequence[Truth], found: Sequence
 
 
 def _label_codes(source: Source) -> Floats | None:
-    """Whole numbers from 0 on for the values of a column that is nominal or has few values."""
+    """Return codes from 0 for the values of a column that is nominal or has few values, else None."""
     known = ~np.isnan(source.values)
     domain, coded = np.unique(source.values[known], return_inverse=True)
     if domain.size < 2 or (source.kind != "nominal" and domain.size > FEW):
@@ -202,7 +204,7 @@ def _label_codes(source: Source) -> Floats | None:
 
 
 def _small_pairs(labels: Mapping[str, Floats]) -> Iterator[tuple[str, str, float]]:
-    """Pairs of labels with enough records per combination, and their number of combinations."""
+    """Yield pairs of labels with enough records per combination, and their number of combinations."""
     size = {name: float(np.nanmax(coded)) + 1 for name, coded in labels.items()}
     for one, two in itertools.combinations(labels, 2):
         if size[one] * size[two] < labels[one].size / RECORDS_PER_LABEL:
@@ -210,7 +212,7 @@ def _small_pairs(labels: Mapping[str, Floats]) -> Iterator[tuple[str, str, float
 
 
 def _is_promising(order: Ints, same: Bools, unlabelled: int, truth: Truth) -> bool:
-    """Whether records next to each other with the same labels agree often enough for the full test."""
+    """Whether neighbouring records with the same labels agree often enough for the full test."""
     difference = np.abs(np.diff(truth.values[order]))[same]
     agrees = difference <= truth.margin[order][1:][same]
-    return bool(agrees.sum() > truth.least_agreement(unlabelled) * (~np.isnan(difference)).sum())
+    return bool(agrees.sum() > truth.min_agreement(unlabelled) * (~np.isnan(difference)).sum())
