@@ -99,8 +99,24 @@ def test_the_front_and_the_page(file, tmp_path):
     risks = [choice["risk"] for choice in facts["front"]]
     assert losses == sorted(losses) and risks == sorted(risks, reverse=True) and len(losses) > 1
     text = page.read_text()
-    assert "measured, not promised" in text and "Pareto front: no other choice is better in both" in text
+    assert "measured, not guaranteed" in text and "Pareto front: no other choice is better in both" in text
     assert "INTERNAL" in text.splitlines()[0]
+
+
+def test_pick_floor_and_fitness_on_the_command_line(file, tmp_path):
+    common = ("group", file, "-k", 4, "--within-groups", "mdav", "--evaluations", 200, "--seed", 0)
+    front = json.loads(attempt(*common, "--front", "--json").stdout)["front"]
+    picked = attempt(*common, "--front", "--pick", 1, "--json")
+    assert json.loads(picked.stdout)["groups"] == front[0]["groups"]
+    shown = attempt(*common, "--front", "--pick", 1, "--no-baselines").stdout
+    assert "1 (taken)" in shown and "Estimates of the search" in shown and "Baselines" not in shown
+    assert "Fitness F is the mean of information loss and disclosure risk" in shown
+    assert "the mean of information" in " ".join(run(group, "--help").stdout.split())
+    floor = attempt(*common, "--joint-k", 3, "--max-linkage", 0.5, "--json")
+    assert json.loads(floor.stdout)["joint_k"] >= 3
+    refused = attempt(*common, "--max-linkage", 0, "-o", tmp_path / "out.csv")
+    assert refused.exit_code == 1 and not (tmp_path / "out.csv").exists()
+    assert "No column grouping keeps the floor" in refused.stderr and "raise --max-linkage" in refused.stderr
 
 
 @pytest.mark.parametrize(
@@ -114,6 +130,11 @@ def test_the_front_and_the_page(file, tmp_path):
         {"groups": [["c0", "nobody"]]},
         {"groups": ["c0"]},
         {"convention": "odd"},
+        {"within_groups": "tree"},
+        {"pick": 1},
+        {"joint_k": 1},
+        {"max_linkage": 1.5},
+        {"method": "gomm", "patience": 3},
     ],
 )
 def test_options_that_cannot_be_followed_are_refused(file, wrong):

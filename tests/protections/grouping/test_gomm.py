@@ -1,4 +1,4 @@
-"""GOMM, D-GOMM and the monitor against a run that is written down life by life (tests/reference/gomm.py)."""
+"""GOMM, D-GOMM and the monitor against a run that records every chromosome (tests/reference/gomm.py)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def cost_of(seed: int, n: int = 30, d: int = 5) -> GroupingCost:
     return GroupingCost(scale(np.random.default_rng(seed).normal(size=(n, d))), 3)
 
 
-def written_down(cost: GroupingCost, settings: GommSettings, seed: int):
+def recorded_run(cost: GroupingCost, settings: GommSettings, seed: int):
     return slow.lives(
         lambda rng: at_random(cost.d, rng),
         lambda grouping: cost.below(grouping, np.inf).fitness,
@@ -49,9 +49,9 @@ def written_down(cost: GroupingCost, settings: GommSettings, seed: int):
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("name", RUNS)
-def test_gomm_and_its_monitor_agree_with_a_run_that_is_written_down(name: str, seed: int) -> None:
+def test_gomm_and_its_monitor_agree_with_a_recorded_run(name: str, seed: int) -> None:
     settings, cost = RUNS[name], cost_of(seed)
-    everyone, alive, last, dropped, snapshots = written_down(cost, settings, seed)
+    everyone, alive, last, dropped, snapshots = recorded_run(cost, settings, seed)
     monitor = Monitor()
     for watched in (monitor, None):
         result = gomm(cost, settings, seed=seed, monitor=watched)
@@ -69,12 +69,12 @@ def test_gomm_and_its_monitor_agree_with_a_run_that_is_written_down(name: str, s
             assert value == (pytest.approx(reference, rel=1e-12) if isinstance(value, float) else reference), column
 
 
-def test_the_runs_show_what_they_are_meant_to_show() -> None:
-    """Each of these things happens in some run, so that a fault in it is seen."""
+def test_the_runs_contain_every_event() -> None:
+    """Each of these events happens in some run, so that the comparison tests it."""
     rows, ends = [], []
     for name, settings in RUNS.items():
         for seed in (1, 2, 3):
-            everyone, _, last, dropped, snapshots = written_down(cost_of(seed), settings, seed)
+            everyone, _, last, dropped, snapshots = recorded_run(cost_of(seed), settings, seed)
             rows += slow.table(everyone, last, snapshots).values()
             ends.append((name, last, dropped))
     assert any(name.startswith("D-GOMM") and 0 < len(dropped) < 6 for name, _, dropped in ends)
@@ -89,7 +89,7 @@ def test_the_runs_show_what_they_are_meant_to_show() -> None:
 def test_a_child_that_equals_one_of_two_unequal_parents_is_a_clone() -> None:
     """Its cost differs from the mean of its parents' costs, so the costs alone would call it better or worse."""
     settings, cost = RUNS["crossover alone"], cost_of(1)
-    everyone, *_ = written_down(cost, settings, 1)
+    everyone, *_ = recorded_run(cost, settings, 1)
     copies = [
         one for one in everyone if one["operator"] == CROSSOVER and one["clone"] and one["cost"] != one["parents' cost"]
     ]

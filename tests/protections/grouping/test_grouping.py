@@ -1,4 +1,4 @@
-"""Groupings of columns: canonical forms, operators, kernels against their slow twins, the searches' promises."""
+"""Column groupings: canonical forms, operators, kernels against their reference implementations, the searches."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_crossover_keeps_whole_groups_of_one_parent_and_the_rest_of_the_other(
         assert set(child) - set(kept) <= {group & ~taken for group in other}
 
 
-def test_lists_that_are_no_partition_are_refused():
+def test_lists_that_are_not_a_partition_are_refused():
     for wrong in ([[0, 1], [1, 2]], [[0], [2]], [[0, 1, 2, 3]], [[0, 1], []]):
         with pytest.raises(UsageError):
             from_lists(wrong, 3)
@@ -90,7 +90,7 @@ def test_lists_that_are_no_partition_are_refused():
 
 @given(records(), st.booleans(), st.integers(0, 2**32))
 @settings(max_examples=60)
-def test_group_figures_agree_with_the_slow_twin(sample, relative, seed):
+def test_group_figures_agree_with_the_reference_implementation(sample, relative, seed):
     values, k = sample
     rng = np.random.default_rng(seed)
     n, d = values.shape
@@ -114,11 +114,11 @@ def test_group_figures_agree_with_the_slow_twin(sample, relative, seed):
 
 @given(st.integers(1, 4), st.integers(2, 14), st.integers(0, 2**32), st.booleans())
 @settings(max_examples=80)
-def test_links_from_tables_agree_with_the_slow_twin(parts, n, seed, strict):
+def test_links_from_tables_agree_with_the_reference_implementation(parts, n, seed, strict):
     rng = np.random.default_rng(seed)
     widths = rng.integers(1, 5, parts)
     labels = np.array([rng.integers(0, width, n) for width in widths], dtype=np.int32)
-    # Whole numbers: sums are exact, so that ties are ties whatever the order of the sum.
+    # Integers: sums are exact, so a tie does not depend on the order of the sum.
     tables = [rng.integers(0, 6, (n, width)).astype(float) for width in widths]
     for table, label in zip(tables, labels, strict=True):
         nearest = rng.random(n) < 0.7
@@ -129,7 +129,7 @@ def test_links_from_tables_agree_with_the_slow_twin(parts, n, seed, strict):
             for table, label in zip(tables, labels, strict=True)
         ]
     )
-    order = rng.permutation(parts + 2)  # the tables stand in any places, and not in all
+    order = rng.permutation(parts + 2)  # the tables are in random slots, and two slots are empty
     room = np.full((parts + 2, n, 5), -1.0)
     for place, table in zip(order, tables, strict=False):
         room[place, :, : table.shape[1]] = table
@@ -155,7 +155,7 @@ def test_the_cost_of_a_grouping_is_that_of_the_protected_data(sample, convention
     found = cost.evaluate(grouping)
     assert found.information_loss == pytest.approx(loss)
     assert found.interval_disclosure == pytest.approx(disclosure)
-    # Distances that are equal on paper may differ in the last bit by the order of the sum: one record's worth at most.
+    # Equal distances may differ in the last bit by the order of the sum: at most one record counts otherwise.
     assert found.distance_linkage == pytest.approx(linkage, abs=100.0 / len(values) + 1e-9)
     if convention == "sound":
         assert all(np.bincount(labels).min() >= k for _, labels in labelled)
@@ -176,7 +176,7 @@ def test_two_record_groups_with_one_centroid_are_a_tie():
 
 
 @pytest.mark.parametrize("convention", sorted(CONVENTIONS))
-def test_below_gives_the_same_cost_or_a_reason_to_leave_it(convention):
+def test_below_returns_the_cost_or_none_above_the_limit(convention):
     values = scale(made_values(), CONVENTIONS[convention].scaling)
     cost, fresh = GroupingCost(values, 4, convention), GroupingCost(values, 4, convention, caching=False)
     rng = random.Random(0)
@@ -221,7 +221,7 @@ def test_the_exact_search_finds_what_trying_all_groupings_finds():
         exact(GroupingCost(np.random.default_rng(0).normal(size=(30, 13)), 3))
 
 
-def test_the_walk_through_all_groupings_leaves_out_only_what_its_bound_excludes():
+def test_the_enumeration_leaves_out_only_what_its_bound_excludes():
     values = scale(made_values(n=30, d=4), "minmax")
     cost = GroupingCost(values, 3, "thesis")
     price = np.array([0.0, *(cost.price_without_links((group,)) for group in range(1, 16))])
@@ -259,7 +259,7 @@ def test_gomm_is_the_same_for_the_same_seed_with_and_without_a_monitor():
             assert 0 <= row["discarded_unused"] <= row["children"] and 0 <= row["lifetime"] <= 6
 
 
-def test_d_gomm_drops_operators_only_after_five_vain_generations():
+def test_d_gomm_drops_operators_only_after_five_generations_without_a_survivor():
     values = scale(made_values(d=6), "standard")
     long = GommSettings(population=12, generations=40, times=SMALL.times, dynamic=True)
     result = gomm(GroupingCost(values, 4), long, seed=1)
@@ -268,7 +268,7 @@ def test_d_gomm_drops_operators_only_after_five_vain_generations():
 
 
 @given(st.integers(1, 12), st.integers(0, 2**32))
-def test_heirs_are_groupings_of_the_same_columns(d, seed):
+def test_children_are_groupings_of_the_same_columns(d, seed):
     rng = random.Random(seed)
     one, other = at_random(d, rng), at_random(d, rng)
     child = inherited(one, other, rng)
@@ -277,7 +277,7 @@ def test_heirs_are_groupings_of_the_same_columns(d, seed):
 
 
 def drawn(start, pairs, sizes, state, *, temperature=0.1, doubt=1.0):
-    """A step from a grouping: the grouping it leads to, what it may cost, and what it does by the estimate."""
+    """A step from a grouping: the new grouping, its largest allowed cost and its estimated cost."""
     numbers = numbered(start)
     end = np.empty_like(numbers)
     allowed, change = likely_step(numbers, end, pairs, sizes, temperature, doubt, state)
@@ -285,7 +285,7 @@ def drawn(start, pairs, sizes, state, *, temperature=0.1, doubt=1.0):
 
 
 @given(st.integers(1, 12), st.integers(0, 2**32))
-def test_a_step_is_a_grouping_with_the_estimate_of_the_slow_twin_and_learning_corrects_it(d, seed):
+def test_a_step_has_the_estimate_of_the_reference_implementation_and_learning_corrects_it(d, seed):
     rng = np.random.default_rng(seed)
     pairs, sizes, state = rng.normal(size=(d, d)), rng.normal(size=d + 1), rng.integers(2**63, size=1).astype(np.uint64)
     start = at_random(d, random.Random(seed))
@@ -296,12 +296,12 @@ def test_a_step_is_a_grouping_with_the_estimate_of_the_slow_twin_and_learning_co
     learn_step(numbered(start), numbered(end), pairs, sizes, 0.25)
     of_sizes = [sorted(group.bit_count() for group in grouping) for grouping in (start, end)]
     if start == end or (max(map(max, of_sizes)) == 1 and of_sizes[0] == of_sizes[1]):
-        assert change_of() == pytest.approx(change, abs=1e-9)  # nothing that the two do not share
+        assert change_of() == pytest.approx(change, abs=1e-9)  # the two groupings have the same terms
     else:
         assert change_of() == pytest.approx(change + 0.25, abs=1e-9)
 
 
-def test_every_kind_of_step_is_taken_and_dear_ones_only_in_doubt():
+def test_every_kind_of_step_is_taken_and_costly_ones_rarely():
     start = from_lists([[0, 1, 2], [3, 4], [5]], 6)
     pairs, sizes, state = np.zeros((6, 6)), np.zeros(7), np.array([1], np.uint64)
     ends = [drawn(start, pairs, sizes, state)[0] for _ in range(600)]
@@ -315,7 +315,7 @@ def test_every_kind_of_step_is_taken_and_dear_ones_only_in_doubt():
 
 
 @given(st.integers(1, 70), st.integers(0, 2**32))
-def test_numbers_of_groups_say_the_same_grouping(d, seed):
+def test_numbers_of_groups_and_groupings_are_the_same(d, seed):
     grouping = at_random(d, random.Random(seed))
     assert of_numbers(numbered(grouping)) == grouping
     assert of_numbers(d - 1 - numbered(grouping)) == grouping
@@ -328,7 +328,7 @@ def test_a_search_over_few_groupings_ends_early_and_finds_the_best():
     assert found.evaluation.fitness == min(cost.evaluate(from_lists(p, 3)).fitness for p in slow.partitions([0, 1, 2]))
 
 
-def test_memetic_says_that_its_time_was_up():
+def test_memetic_reports_that_its_time_limit_ended_it():
     assert memetic(GroupingCost(scale(made_values(d=8), "standard"), 4), seconds=0.0).stopped
 
 

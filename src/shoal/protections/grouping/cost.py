@@ -192,7 +192,7 @@ class GroupingCost:
         if base >= limit or not self._has_joint_k(grouping):
             return None
         max_links = (limit - base) / self.price_of_link if self.price_of_link else math.inf
-        evaluation = self._evaluate_new(grouping, min(max_links, self.floor.max_percent * self.records.size / 100.0))
+        evaluation = self._evaluate_new(grouping, max_links)
         if evaluation is None or evaluation.distance_linkage > self.floor.max_percent:
             return None
         return evaluation if self.price(evaluation) < limit else None

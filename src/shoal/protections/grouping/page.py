@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from shoal.errors import counted
 from shoal.protections.grouping.command import ESTIMATED, FITNESS, FRONT_TITLE, RISK, baselines, front, split_note
 from shoal.report import charts
 from shoal.report.page import Block, Charts, Grid, Text
@@ -15,7 +16,8 @@ def promise(release: Any, external: bool) -> str:
     """k within each column group; an internal report has the joint k as well."""
     facts, number = release.facts, len(release.column_groups)
     where = f"each of {number} column groups" if number > 1 else "the only column group"
-    measured = f" Over all columns together the smallest class has {facts['joint_k']:,}: measured, not promised."
+    records = counted(facts["joint_k"], "record")
+    measured = f" Over all columns together the smallest class has {records} (measured, not guaranteed)."
     kept = f"Within {where}, every record shares its values with at least {facts['k'] - 1} others."
     return kept if external else kept + measured
 
