@@ -319,7 +319,7 @@ class Saved(_Path):
         return Path(self)
 
     def with_segments(self, *parts: str | os.PathLike[str]) -> Path:
-        """Paths made from this one are plain paths."""
+        """Make a plain path, for paths that are derived from this one."""
         return Path(*parts)
 
     def report(self, path: str | os.PathLike[str], external: bool = False) -> Path:

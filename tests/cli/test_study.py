@@ -91,7 +91,7 @@ def test_genetic_refuses_weights(tmp_path: Path) -> None:
     result = CliRunner().invoke(
         main, ["microaggregate", str(source), "-k", "3", "--method", "genetic", "--quasi", "x", "--weight", "w"]
     )
-    assert result.exit_code == 2 and "cannot honour weights" in result.stderr
+    assert result.exit_code == 2 and "does not support weights" in result.stderr
 
 
 QUICK_GRID = ["--mutation", "0.1", "--crossover", "0.3", "--population", "4", "--repeats", "1", "--generations", "5"]

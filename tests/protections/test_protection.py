@@ -91,9 +91,9 @@ def test_an_earlier_name_is_recorded_under_the_present_one() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"aggregate": "median"}, "The median of a group cannot honour the weights in 'w'"),
-        ({"bound": True}, "A bound cannot honour weights"),
-        ({"method": "genetic"}, "The method genetic cannot honour weights. Choose one that can (auto, mdav"),
+        ({"aggregate": "median"}, "The median of a group does not support the weights in 'w'"),
+        ({"bound": True}, "A bound does not support weights"),
+        ({"method": "genetic"}, "Method 'genetic' does not support weights. Use one of: auto, mdav"),
     ],
 )
 def test_weights_that_cannot_be_honoured_are_refused_before_the_search(
@@ -112,7 +112,7 @@ def test_weights_that_cannot_be_honoured_are_refused_before_the_search(
 def test_the_signature_and_the_help_of_the_function_are_readable() -> None:
     signature = inspect.signature(shoal.microaggregate)
     assert "Option(" not in str(signature) and signature.parameters["k"].annotation is int
-    assert "gamma: vmdav: How readily a group grows" in (shoal.microaggregate.__doc__ or "")
+    assert "gamma: vmdav: Tendency of a group to grow" in (shoal.microaggregate.__doc__ or "")
 
 
 def test_every_sentence_is_complete() -> None:

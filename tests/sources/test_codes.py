@@ -49,7 +49,7 @@ def told(*arguments: object, code: int = 0) -> str:
 
 @pytest.mark.parametrize(("command", "ending"), CALLS)
 def test_numbers_of_the_rows_are_averaged_with_a_word(tmp_path: Path, command: list[str], ending: str) -> None:
-    path, word = put(tmp_path, ending), "quasi-identifiers that look like identifiers: id (the numbers are 1 to 60"
+    path, word = put(tmp_path, ending), "Some quasi-identifiers look like identifiers: id (the numbers are 1 to 60"
     assert word in told(*command, path, "-k", K, "--quasi", "id,age")
     assert "look like" not in told(*command, path, "-k", K, "--quasi", "id,age", "--numeric", "id,age")
 

@@ -21,7 +21,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         read_file(tmp_path / "surve.csv")
     with pytest.raises(InputError, match=r"There is no file .*y.csv\.$"):
         read_file(tmp_path / "nowhere" / "y.csv")
-    with pytest.raises(InputError, match="is a folder, not a file"):
+    with pytest.raises(InputError, match="is a folder. Name a file"):
         read_file(tmp_path)
     (tmp_path / "a.doc").write_text("x")
     with pytest.raises(UsageError, match=r"'.doc' is not a supported format.* .csv, .*\.parquet"):

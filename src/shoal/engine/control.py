@@ -70,16 +70,16 @@ class Control:
 
     @property
     def stopped(self) -> bool:
-        """Whether to end with the best so far."""
+        """Whether the work should end with the best result so far."""
         return bool(self.flag[0])
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a release says about it."""
+        """The values of a release about how its run ended."""
         return {"stopped": True} if self.stopped else {}
 
     def stop(self) -> None:
-        """End the work and its parts soon; any thread may call it, more than once."""
+        """End the work and its parts soon. Any thread may call this, more than once."""
         with self._lock:
             first, self.flag[0] = not self.flag[0], 1
             parts, actions = list(self._parts), list(self._at_stop) if first else []
@@ -89,7 +89,7 @@ class Control:
             action()
 
     def check(self) -> None:
-        """End without a result if the work is stopped."""
+        """Raise `Stopped` if the work is stopped."""
         if self.stopped:
             raise Stopped("The work was stopped before it had a result.")
 
@@ -205,7 +205,7 @@ class Control:
         return self._on_threads(pieces, workers)
 
     def map(self, work: Callable[..., T], *items: Sequence[Any]) -> list[T]:
-        """work(*item) for the items of each sequence, in their order."""
+        """Call `work` with one item of each sequence at a time, and return the results in order."""
         return self.run([partial(work, *item) for item in zip(*items, strict=True)])
 
     def _do(self, piece: Callable[[], T]) -> T:

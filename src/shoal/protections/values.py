@@ -30,7 +30,7 @@ def finite_codes(table: Table, name: str) -> ColumnCodes:
     if table[name].kind == "number":
         table[name].check_finite()
     if not table[name].is_exact:
-        notice(f"the column {name!r} has whole numbers beyond 2^53: their last digits are lost in float64")
+        notice(f"The column {name!r} has whole numbers beyond 2^53. Their last digits are lost in float64.")
     return table[name].codes
 
 
@@ -101,9 +101,8 @@ def warn_of_identifiers(table: Table, names: Sequence[str]) -> None:
         named = ",".join(suspects)
         in_words = "; ".join(f"{name} ({reason})" for name, reason in suspects.items())
         notice(
-            f"quasi-identifiers that look like identifiers: {in_words}. "
-            f"A number that only names a record has no mean. Use --identifiers {named} to remove it, --numeric {named} "
-            "if it is a quantity"
+            f"Some quasi-identifiers look like identifiers: {in_words}. A number that only names a record has no mean. "
+            f"Use --identifiers {named} to remove it, --numeric {named} if it is a quantity."
         )
 
 

@@ -161,7 +161,7 @@ def checksum(path: str | os.PathLike[str]) -> str:
 
 def _check_readable(path: Path) -> None:
     if path.is_dir():
-        raise InputError(f"{path} is a folder, not a file.")
+        raise InputError(f"{path} is a folder. Name a file.")
     if not path.exists():
         near: list[str] = []
         if path.parent.is_dir():

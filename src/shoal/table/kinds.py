@@ -163,7 +163,7 @@ def _ranked(table: Table, labels: Labels) -> Labels:
             raise InputError(
                 f"The column {name!r} has the value {text!r} ({rows.size:,} records, the first in row "
                 f"{column.row(int(rows[0]))}), which its order does not list: {', '.join(order)}. Add it to "
-                f"--order {name}=… in its position, or correct the file."
+                f"--order {name}=… in its place, or correct the file."
             )
         lookup[code] = position
     codes = lookup[labels.codes]

@@ -206,7 +206,7 @@ def test_progress_ends_at_the_total_and_ctrl_c_gives_the_best_so_far() -> None:
         ({"seed": -1}, "seed must be"),
         ({"crossover": "three-point"}, "Did you mean"),
         ({"selection": "rang"}, "Did you mean 'rank'"),
-        ({"start": KPartition(np.zeros(12, dtype=np.int64))}, "k to 2k-1 = 5 records, not one of 12"),
+        ({"start": KPartition(np.zeros(12, dtype=np.int64))}, "k to 2k-1 = 5 records, not a group of 12"),
         ({"start": KPartition(np.zeros(5, dtype=np.int64))}, "of the 12 records, not of 5"),
     ],
 )

@@ -48,7 +48,7 @@ def test_an_offset_moves_no_record():
 
 
 def test_several_columns_are_refused_with_the_ways_out():
-    with pytest.raises(UsageError, match=r"exactly one column, not 3: name the one column.*mdav.*path.*shoal group"):
+    with pytest.raises(UsageError, match=r"exactly one column, not 3. Name one column.*auto.*shoal group"):
         univariate(np.zeros((9, 3)), 3)
 
 

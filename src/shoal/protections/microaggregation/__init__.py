@@ -25,18 +25,18 @@ METHODS = (
     Method("mst", "The minimum spanning tree, cut at its longest edges", quick_up_to=20_000),
     Method("path", "A short tour through all records, cut optimally", quick_up_to=50_000),
     Method("univariate", "The optimum of a single column", weights=False),
-    Method("anneal", "Annealing: moves of records between neighbouring groups, at a falling temperature"),
-    Method("memetic", "Several annealed partitions, their groups inherited and recombined"),
+    Method("anneal", "Annealing, which moves records between neighbouring groups at a falling temperature"),
+    Method("memetic", "Several annealed partitions whose best groups are recombined"),
     Method("blocks", "Annealing block by block, for files of any size"),
     Method(
         "genetic",
-        "The papers' genetic algorithm: the optimum of a dozen records, of use up to about 100",
+        "The genetic algorithm of Solanas 2008, useful up to about 100 records",
         weights=False,
         quick_up_to=50,
     ),
     Method(
         "hybrid",
-        "MDAV's groups, improved by the genetic algorithm within macro-groups of neighbours",
+        "The groups of MDAV, improved by the genetic algorithm within macro-groups of neighbours",
         weights=False,
         quick_up_to=1_000,
     ),
@@ -49,7 +49,7 @@ MICROAGGREGATE = Protection(
     name="microaggregate",
     title="Microaggregation",
     example="shoal microaggregate survey.csv -k 5 --roles roles.toml -o release.csv --report report.html",
-    summary="Put records into groups of at least k and replace their values by the group's.",
+    summary="Replace values by those of groups of at least k similar records.",
     about="Numbers get the group's mean, ordinal columns its median, nominal columns its most frequent value. Without "
     "--quasi, every column without a role is protected.",
     promise="Every record shares its protected columns with at least k - 1 others.",
@@ -75,15 +75,15 @@ def microaggregate(
     *,
     method: Annotated[str, Option("Method that finds the groups.", choices=names(METHODS))] = "auto",
     quasi: Columns = (),
-    within: Annotated[Sequence[str], Option("Columns that no group crosses; they stay unchanged.")] = (),
-    aggregate: Annotated[Literal["mean", "median"], Option("Value of numbers that replaces a group.")] = "mean",
+    within: Annotated[Sequence[str], Option("Columns that are constant within every group; they stay unchanged.")] = (),
+    aggregate: Annotated[Literal["mean", "median"], Option("Value that replaces the numbers of a group.")] = "mean",
     round: Annotated[bool, Option("Keep integer columns integers.")] = False,
     scaling: Annotated[
         Literal["standard", "minmax", "none"], Option("Scaling of the columns before distances are computed.")
     ] = "standard",
     importance: Annotated[
         Mapping[str, float] | None,
-        Option("Weight of columns in the distance: age=2,sex=0.5.", spelling=NumberPerColumn()),
+        Option("Weight of columns in the distance, such as age=2,sex=0.5.", spelling=NumberPerColumn()),
     ] = None,
     refine: Annotated[bool, Option("Improve the method's groups by local search.")] = False,
     bound: Annotated[bool, Option("Certify how far from the optimum the groups can be.")] = False,
@@ -95,14 +95,15 @@ def microaggregate(
         Option("Time limit of the search; the best groups so far are used.", 0, unit="s", of=(*SEARCHES, "exact")),
     ] = None,
     checkpoint: Annotated[
-        Path | None, Option("Save the state of the search here regularly.", of=SEARCHES, writes=True, in_recipe=False)
+        Path | None,
+        Option("Save the state of the search to FILE regularly.", of=SEARCHES, writes=True, in_recipe=False),
     ] = None,
     resume: Annotated[
         bool, Option("Continue from the checkpoint.", of=SEARCHES, needs="checkpoint", in_recipe=False)
     ] = False,
     remainder: Annotated[
         Literal["standard", "solanas", "thesis", "distribute"],
-        Option("How the last records are grouped.", of=("mdav",)),
+        Option("Rule for the last records, which are fewer than 2k.", of=("mdav",)),
     ] = "standard",
     metric: Annotated[Literal["euclidean", "l1"], Option("Distance between records.", of=("mdav",))] = "euclidean",
     engine: Annotated[
@@ -111,7 +112,7 @@ def microaggregate(
     gamma: Annotated[
         float | str,
         Option(
-            "How readily a group grows beyond k: a number from 0, or auto.",
+            "Tendency of a group to grow beyond k, a number from 0, or auto.",
             0,
             of=("vmdav",),
             spelling=Either((Word(("auto",)), Number()), hint="X|auto"),
@@ -138,7 +139,7 @@ def microaggregate(
         int | None, Option("Records per macro-group, a multiple of k.", of=("hybrid",), default_text="4k")
     ] = None,
     macro_split: Annotated[
-        Literal["two-step", "direct"], Option("How macro-groups are formed.", of=("hybrid",))
+        Literal["two-step", "direct"], Option("Rule that forms the macro-groups.", of=("hybrid",))
     ] = "two-step",
     heuristic: Annotated[Literal["mdav", "md"], Option("Method that forms the first groups.", of=("hybrid",))] = "mdav",
     runs: Annotated[

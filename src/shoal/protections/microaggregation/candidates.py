@@ -25,14 +25,14 @@ def candidates(table: Table, columns: Sequence[str], effort: str, numeric: bool)
         if weighted and not WEIGHTS[name]:
             yield LeftOut(name, "it cannot honour weights")
         elif n > most:
-            yield LeftOut(name, f"slow or poor beyond {most:,} records, and there are {n:,}")
+            yield LeftOut(name, f"too slow or inaccurate above {most:,} records (this file has {n:,})")
         elif name == "hybrid" and n <= MOST_RECORDS["genetic"]:
-            yield LeftOut(name, "for so few records it is the genetic algorithm")
+            yield LeftOut(name, "the same as the genetic algorithm for so few records")
         else:
             yield Candidate(name, {"method": name})
     if len(columns) == 1 and not weighted:
         yield Candidate("univariate", {"method": "univariate"})
-        yield LeftOut("auto", "for one column it is univariate, the optimum")
+        yield LeftOut("auto", "the same as univariate, the optimum, for one column")
         return
     for level in EFFORTS[: EFFORTS.index(effort) + 1]:
         yield Candidate(f"auto, {level}", {"effort": level})

@@ -59,7 +59,7 @@ def prove(
     n = len(values)
     check_start(partition, n).check(check_k(k, n))
     if n > EXACT_UP_TO:
-        raise UsageError(f"a bound needs exact neighbours: at most {EXACT_UP_TO} records, not {n}")
+        raise UsageError(f"A bound supports at most {EXACT_UP_TO:,} records, not {n:,}. Remove --bound.")
     search = _Bound(values, k, without_oversized(SquaredError(values, k), partition), pool)
     sst = total_squares(values)
     control = (control or current()).part(seconds=seconds)

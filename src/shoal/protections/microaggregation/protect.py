@@ -75,8 +75,8 @@ def protect(data: Any, search: Search, replacing: Replacing, quasi: Sequence[str
     k = check_k(search.k, table.rows)
     if table.rows < 2 * k:
         notice(
-            f"{table.rows} records are fewer than 2k = {2 * k}: all form a single group, and every record gets the "
-            "same values; a smaller k would keep more"
+            f"The file has {table.rows} records, fewer than 2k = {2 * k}, so all of them form one group and get the "
+            "same values. A smaller k keeps more information."
         )
     columns, weights = mixed_columns(table, names), table.weights()
     beside = [mixed_columns(table, derived, allow_constant=True)] if derived else []
@@ -124,14 +124,12 @@ def _check_weights(table: Table, search: Search, aggregate: str) -> None:
         return
     if not MICROAGGREGATE.method(search.method).weights:
         able = ", ".join(method.name for method in METHODS if method.weights)
-        raise UsageError(
-            f"The method {search.method} cannot honour weights. Choose one that can ({able}), or name no weight."
-        )
+        raise UsageError(f"Method {search.method!r} does not support weights. Use one of: {able}; or remove --weight.")
     if search.bound:
-        raise UsageError("A bound cannot honour weights: leave out --bound or the weight.")
+        raise UsageError("A bound does not support weights. Remove --bound or --weight.")
     if aggregate == "median":
         raise UsageError(
-            f"The median of a group cannot honour the weights in {weight!r}: use --aggregate mean, or name no weight."
+            f"The median of a group does not support the weights in {weight!r}. Use --aggregate mean, or no --weight."
         )
 
 
@@ -152,12 +150,12 @@ class Search:
     def groups(self, table: Table, scaled: Floats, weights: Floats | None, within: Sequence[str]) -> KPartition:
         """The partition of all records, or that of each class of the `within` columns."""
         if self.bound and self.units is not None:
-            raise UsageError("A bound cannot count units: leave out --bound or the unit.")
+            raise UsageError("A bound does not support units. Remove --bound or --unit.")
         if not within:
             return self._in(scaled, weights, self.units, 1.0)
         for option in OF_ONE_SEARCH:
             if self.options.get(option):
-                raise UsageError(f"--within searches class by class and has no {option}: leave out one of the two.")
+                raise UsageError(f"--within cannot be combined with {option}. Remove one of them.")
         classes, labels = classes_of(table, within)
         check_classes(classes, labels, self.units, self.k)
         return self._in_classes(scaled, weights, classes)
@@ -214,7 +212,9 @@ def protected_names(table: Table, within: Sequence[str]) -> tuple[str, ...]:
     check_within(table, within)
     names = tuple(name for name in table.quasi_columns(to_protect=True) if name not in within)
     if not names:
-        raise UsageError("Every column to protect is named in --within, where it stays as it is: name another one.")
+        raise UsageError(
+            "Every column to protect is named in --within, which leaves it unchanged. Name another column with --quasi."
+        )
     for column, sources in table.roles.derived.items():
         for source in sources:
             if source not in (*names, *within, *table.roles.derived):

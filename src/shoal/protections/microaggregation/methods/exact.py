@@ -50,7 +50,8 @@ def exact(
     if n > MOST_BY_SUBSETS:
         if weighted:
             raise UsageError(
-                f"exact honours weights for at most {MOST_BY_SUBSETS} records, not {n}: take auto, or no weight"
+                f"Method 'exact' supports weights for at most {MOST_BY_SUBSETS} records, not {n:,}. Use auto or remove "
+                "--weight."
             )
         partition = memetic(values, k, seed=seed, effort="quick", control=control)
         return prove(values, k, partition, seconds=seconds, control=control)

@@ -103,31 +103,31 @@ def _check(
     rates = {"mutation_rate": mutation_rate, "crossover_rate": crossover_rate, "inversion": inversion}
     for name, rate in rates.items():
         if not 0 <= rate <= 1:
-            raise UsageError(f"{name} must be between 0 and 1, not {rate}")
+            raise UsageError(f"{name} must be between 0 and 1, not {rate}.")
     if population < 2:
-        raise UsageError(f"population must be at least 2 (chromosomes), not {population}")
+        raise UsageError(f"population must be at least 2 (chromosomes), not {population}.")
     if seed < 0:
-        raise UsageError(f"seed must be a whole number from 0 on, not {seed}")
+        raise UsageError(f"seed must be a whole number of at least 0, not {seed}.")
     if n > MOST_RECORDS:
         raise UsageError(
-            f"the genetic method takes at most {MOST_RECORDS:,} records, not {n:,} (and is of use up to about 100): "
-            "take hybrid, which splits the file first"
+            f"Method 'genetic' supports at most {MOST_RECORDS:,} records, not {n:,}, and is useful up to about 100. "
+            "Use hybrid, which splits the file first."
         )
     if generations is None:
         return usual_generations(n)
     if generations < 0:
-        raise UsageError(f"generations must be a whole number from 0 on, not {generations}")
+        raise UsageError(f"generations must be a whole number of at least 0, not {generations}.")
     return generations
 
 
 def _as_chromosome(start: KPartition, k: int, n: int) -> NDArray[np.int32]:
     """The labels of a partition that is a candidate for the optimum."""
     if start.n != n:
-        raise UsageError(f"start must be a partition of the {n} records, not of {start.n}")
+        raise UsageError(f"start must be a partition of the {n} records, not of {start.n}.")
     start.check(k)
     if start.sizes.max() >= 2 * k:
         raise UsageError(
-            f"start must have groups of k to 2k-1 = {2 * k - 1} records, not one of {start.sizes.max()}: split it"
+            f"start must have groups of k to 2k-1 = {2 * k - 1} records, not a group of {start.sizes.max()}. Split it."
         )
     return start.labels.astype(np.int32)
 

@@ -68,7 +68,7 @@ def hybrid(
     k = check_k(k, len(values))
     macro_size = _check_macro_size(4 * k if macro_size is None else macro_size, k)
     if runs is not None and runs < 1:
-        raise UsageError(f"runs must be at least 1, not {runs}")
+        raise UsageError(f"runs must be at least 1, not {runs}.")
     split = _SPLIT[check_choice("macro_split", macro_split, SPLITS)]
     check_choice("heuristic", heuristic, HEURISTICS)
     macro, start = split(values, k, macro_size, lambda v, k: group_records(heuristic, v, k))
@@ -137,7 +137,7 @@ def _check_macro_size(macro_size: int, k: int) -> int:
     if macro_size % k or macro_size < 2 * k:
         near = max(2, round(macro_size / k)) * k
         raise UsageError(
-            f"macro_size must be a multiple of k = {k} and at least {2 * k}, not {macro_size}: take {near}"
+            f"macro_size must be a multiple of k = {k} and at least {2 * k}, not {macro_size}. Use {near}."
         )
     return macro_size
 

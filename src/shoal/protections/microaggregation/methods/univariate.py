@@ -22,9 +22,9 @@ def univariate(values: Floats, k: int) -> KPartition:
     values = as_rows(values)
     if values.shape[1] != 1:
         raise UsageError(
-            f"univariate takes exactly one column, not {values.shape[1]}: name the one column; or take mdav, or path "
-            "for a better result, to protect the columns together; or `shoal group --method univariate` to protect "
-            "each column on its own"
+            f"Method 'univariate' protects exactly one column, not {values.shape[1]}. Name one column with --quasi. Or "
+            "use another method, such as auto, to protect the columns together. Or run shoal group --method "
+            "univariate, which protects each column by itself."
         )
     k = check_k(k, len(values))
     order = np.argsort(values[:, 0], kind="stable")

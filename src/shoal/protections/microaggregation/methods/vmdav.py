@@ -55,7 +55,7 @@ def _number(gamma: float | str) -> float:
         number = math.nan
     if not 0 <= number < math.inf:
         raise UsageError(
-            f"gamma must be 'auto' or a number from 0 (0.2 for scattered, 1.1 for clustered data), not {gamma!r}"
+            f"gamma must be 'auto' or a number from 0 (0.2 for scattered, 1.1 for clustered data), not {gamma!r}."
         )
     return number
 
