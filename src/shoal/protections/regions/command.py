@@ -27,7 +27,7 @@ def show(release: Any) -> list[Grid | Text]:
     return [
         Text(facts["headline"]),
         Grid(["", ""], _rows(facts), title=title),
-        Grid(["region", "before", "after"], changed, title="Signal, where it changed"),
+        Grid(["region", "before", "after"], changed, title="Changes of the signal"),
         _solutions(facts),
     ]
 
@@ -78,7 +78,7 @@ def _solutions(facts: Mapping[str, Any]) -> Grid:
              s["candidate_regions"] if hiding else " ".join(map(str, s["outliers"]))]
             for s in solutions[:MOST_SOLUTIONS]
         ],
-        title=f"Feasible solutions ({len(solutions)}; this is {facts['picked']}, --pick takes another one)",
+        title=f"Feasible solutions ({len(solutions)}; number {facts['picked']} is used; --pick takes another)",
     )  # fmt: skip
 
 
