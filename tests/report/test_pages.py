@@ -27,7 +27,7 @@ def survey() -> Any:
 
 def census(folder: Path) -> Any:
     return shoal.group_attributes(
-        folder / "census.csv", k=5, method="correlated", size=4, evaluations=10, with_front=True
+        folder / "census.csv", k=5, method="correlated", size=4, evaluations=10, with_front=True, effort="quick"
     )
 
 
