@@ -115,7 +115,7 @@ def test_a_policy_file_of_ones_own(people: Path, release: Path, tmp_path: Path) 
     assert facts["blocking"] == ["released-linkage"]
     for wrong, words in (
         ('title = "Own"\n', "justification"),
-        (text + limit, "the threshold released_linkage"),
+        (text + limit, "The threshold released_linkage"),
         (text.replace("released-linkage", "released-linkag"), "Did you mean 'released-linkage'"),
     ):
         own.write_text(wrong)
