@@ -15,7 +15,7 @@ from shoal.engine.control import Control
 from shoal.errors import UsageError
 from shoal.measures.convention import CONVENTIONS
 from shoal.protections.grouping.all_groupings import exact
-from shoal.protections.grouping.correlation import by_correlation
+from shoal.protections.grouping.correlation import by_correlation, deal, dealt_out
 from shoal.protections.grouping.cost import GroupingCost
 from shoal.protections.grouping.front import front, non_dominated
 from shoal.protections.grouping.gomm import GommSettings, gomm
@@ -364,3 +364,17 @@ def test_groupings_from_correlations():
     assert is_partition(by_correlation(values, 2, together=True), 5)
     with pytest.raises(UsageError):
         by_correlation(values, 6, together=True)
+
+
+def test_uncorrelated_groups_deal_out_the_correlated_ones():
+    rng = np.random.default_rng(0)
+    a, b, c = rng.normal(size=(3, 200))
+    near = [column + 0.01 * rng.normal(size=200) for column in (a, b, c)]
+    values = np.column_stack([a, b, c, *near, np.ones(200)])
+    assert sorted(map(sorted, as_lists(by_correlation(values, 2, together=True)))) == [[0, 3], [1, 4], [2, 5], [6]]
+    dealt = as_lists(dealt_out(values, 2))
+    assert is_partition(dealt_out(values, 2), 7) and [len(group) for group in dealt].count(2) == 3
+    assert all(abs(i - j) != 3 for i, j in (group for group in dealt if len(group) == 2))
+    assert deal([[4, 1], [3], [2, 5]], 2) == [[1, 3], [2, 4], [5]]
+    with pytest.raises(UsageError):
+        dealt_out(values, 8)

@@ -6,6 +6,8 @@ Correlated columns apart give an intruder less to combine.
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from shoal.arrays import Floats
@@ -21,6 +23,32 @@ def by_correlation(values: Floats, size: int, *, together: bool) -> Grouping:
             add the column with the highest (lowest) mean correlation to the group, until it has `size`
     The sign of a correlation does not count. A constant column has correlation 0 with every other.
     """
+    return canonical([group_of(group) for group in _greedy(values, size, together)])
+
+
+def dealt_out(values: Floats, size: int) -> Grouping:
+    """Column groups of `size` columns that are weakly correlated.
+
+        deal the correlated groups out: the first column of each, the second of each, and so on
+        cut this sequence into groups of `size`
+    This rule gives the published groups of uncorrelated columns from the published groups of correlated ones.
+    """
+    return canonical([group_of(group) for group in deal(_greedy(values, size, together=True), size)])
+
+
+def deal(groups: list[list[int]], size: int) -> list[list[int]]:
+    """Deal sorted groups out and cut the sequence into groups of `size`.
+
+    >>> deal([[2, 4, 6, 7], [5, 10, 11, 12], [1, 3, 8, 9]], 4)
+    [[2, 5, 1, 4], [10, 3, 6, 11], [8, 7, 12, 9]]
+    """
+    turns = itertools.zip_longest(*map(sorted, groups))
+    sequence = [column for turn in turns for column in turn if column is not None]
+    return [sequence[i : i + size] for i in range(0, len(sequence), size)]
+
+
+def _greedy(values: Floats, size: int, together: bool) -> list[list[int]]:
+    """The groups of `by_correlation` in the order in which they are found."""
     d = values.shape[1]
     if not 1 <= size <= d:
         raise UsageError(f"size must be between 1 and {d} (the number of columns), not {size}.")
@@ -33,8 +61,8 @@ def by_correlation(values: Floats, size: int, *, together: bool) -> Grouping:
             rest = [column for column in left if column not in group]
             group.append(max(rest, key=lambda column: float(strength[column, group].mean())))
         left = [column for column in left if column not in group]
-        groups.append(group_of(group))
-    return canonical(groups)
+        groups.append(group)
+    return groups
 
 
 def _seed_pair(strength: Floats, left: list[int]) -> list[int]:

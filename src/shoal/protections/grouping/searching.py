@@ -12,7 +12,7 @@ from shoal.engine.control import current
 from shoal.errors import Stopped, UsageError
 from shoal.protections.grouping import SEARCHES, SIZED
 from shoal.protections.grouping.all_groupings import exact
-from shoal.protections.grouping.correlation import by_correlation
+from shoal.protections.grouping.correlation import by_correlation, dealt_out
 from shoal.protections.grouping.cost import GroupingCost
 from shoal.protections.grouping.front import Choice, front, non_dominated
 from shoal.protections.grouping.gomm import GommSettings, gomm
@@ -86,8 +86,10 @@ def _by_method(
 ) -> tuple[Grouping, dict[str, Any]]:
     """The grouping of a method, and facts about its run."""
     method, seed, seconds = searching.method, searching.seed, searching.seconds
-    if method in SIZED:
-        return by_correlation(values, searching.size or 1, together=method == "correlated"), NO_GENERATIONS
+    if method == "correlated":
+        return by_correlation(values, searching.size or 1, together=True), NO_GENERATIONS
+    if method == "uncorrelated":
+        return dealt_out(values, searching.size or 1), NO_GENERATIONS
     if method == "all":
         return together(cost.d), NO_GENERATIONS
     if method == "univariate":
