@@ -66,9 +66,9 @@ def test_one_generalization_beats_the_proven_optimum_of_full_domain_levels(compl
 
 
 def test_the_reproduction_has_a_row_a_setting(shared_data, monkeypatch):
-    monkeypatch.setitem(BUDGETS, "quick", (500, (2, 5), "quick"))
+    monkeypatch.setitem(BUDGETS, "quick", (500, (2, 5), "quick", 2))
     found = adult(shared_data, quick=True)
-    assert [len(table["rows"]) for table in found.tables] == [9, 2, 3, 5, 5]
+    assert [len(table["rows"]) for table in found.tables] == [9, 2, 12, 5, 5]
     assert all(row[1] == row[2] for row in found.tables[0]["rows"])  # Table 1: the sizes are the printed ones
     assert all(len(row) == len(t["columns"]) for t in found.tables for row in t["rows"])
     assert len(found.figures) == 3

@@ -15,7 +15,9 @@ from click.testing import CliRunner
 from shoal.cli import main
 from shoal.protections.grouping.gomm import GommSettings
 from shoal.protections.regions.by_evolution import Settings
+from shoal.protections.regions.task import Answer
 from shoal.studies import datasets
+from shoal.studies.military_task import military_task
 from shoal.studies.reproduce import ENTRIES, reproduce
 from shoal.studies.reproduce.catalogue import ITEMS, of_entry
 from shoal.studies.reproduce.gomm import Budget
@@ -33,21 +35,23 @@ class Cheap(NamedTuple):
     names: dict[str, Any] = {}  # noqa: RUF012
     files: tuple[str, ...] = ()
     fixed: tuple[str, ...] = ()
+    equal: tuple[str, ...] = ()  # columns of small counts that may agree with print for another input too
 
 
 SMALL = Grid((0.0, 0.1), (0.0, 0.3), (10,), repeats=2, generations=20)
 CHEAP = {
     "representatives": Cheap(names={"SIZES": (12, 30)}),
     "sme": Cheap(SMALL, {"WITHIN": (0, 2, 5, 10)}, files=("sme",)),
-    "ga-small": Cheap((1, 500)),
+    "ga-small": Cheap(Grid((0.1,), (0.3,), (10,), repeats=2, generations=40)),
     "sensitivity": Cheap((SMALL, 5)),
     "hybrid": Cheap(5, files=("census",)),
     "gomm": Cheap(Budget((100,), GommSettings(10, 2), False, 1, 1), files=("water", "census"), fixed=("Table 2.1",)),
     "operators": Cheap(Monitored(2, 8, 1), files=("water", "census")),
-    "adult": Cheap((200, (5,), "quick"), {"PRINTED_POPULATIONS": {100: (5, 55, -0.661)}}, files=("adult",)),
+    "adult": Cheap((200, (5,), "quick", 1), {"PRINTED_POPULATIONS": {100: (5, 55, -0.661)}}, files=("adult",)),
     "military": Cheap(
         (Settings(runs=1, generations=1, population=10, pairs=4), 2, 1),
         fixed=("Table 2:", "Table 3:", "Fig. 1:", "Feasible"),
+        equal=("from the printed Table 3",),
     ),
 }
 
@@ -80,6 +84,51 @@ def test_another_input_gives_other_figures(
     for old, new in zip(before.tables, after.tables, strict=True):
         assert (computed(old) != computed(new)) == (not old["title"].startswith(fixed)), old["title"]
         assert printed(old) == printed(new), old["title"]
+        if not old["title"].startswith(fixed):
+            assert not copied_cells(old, new, cheap.equal), old["title"]
+
+
+def copied_cells(old: Any, new: Any, equal: tuple[str, ...] = ()) -> list[tuple[Any, ...]]:
+    """Cells of ours that hold a printed value of their row, and hold it for another input too.
+
+    Where a table has printed rows instead of columns, a row is compared with the printed one of its set or k.
+    """
+    copies = []
+    known: dict[Any, list[Any]] = {}
+    for before, after in zip(old["rows"], new["rows"], strict=False):
+        if "printed" in before:
+            known[before[0]] = before
+            continue
+        for j in _columns(old, False):
+            name = old["columns"][j]
+            theirs = [before[i] for i in _columns(old, True) if _same_kind(before[i], before[j])]
+            if before[0] in known and j > 0:
+                theirs.append(known[before[0]][j])
+            unchanged = before[j] == after[j] and not isinstance(before[j], str)
+            if unchanged and before[j] is not None and before[j] in theirs and name not in equal:
+                copies.append((old["title"], *before[:2], name, before[j]))
+    return copies
+
+
+def _same_kind(printed_cell: Any, cell: Any) -> bool:
+    return isinstance(printed_cell, int | float) and isinstance(cell, int | float)
+
+
+@pytest.mark.parametrize("copied", ["one cell", "a column", "a row"])
+def test_a_cell_copied_from_print_is_noticed(copied: str) -> None:
+    """The check itself: five kinds of tables would pass without it."""
+    columns = ["set", "SSE printed", "SSE"]
+    old = {"title": "T", "columns": columns, "rows": [["a", 4.28, 4.191], ["b", 4.33, 4.088]]}
+    new = {"title": "T", "columns": columns, "rows": [["a", 4.28, 5.2], ["b", 4.33, 5.1]]}
+    assert not copied_cells(old, new)
+    if copied == "a row":
+        old = {"title": "T", "columns": ["k", "search", "IL"], "rows": [[5, "printed", 35.74], [5, "GOMM", 35.74]]}
+        assert copied_cells(old, old)
+        return
+    for table in (old, new):
+        for row in table["rows"][: 1 if copied == "one cell" else 2]:  # type: ignore[index]
+            row[2] = row[1]
+    assert len(copied_cells(old, new)) == (1 if copied == "one cell" else 2)
 
 
 def perturbed(name: str, folder: Path) -> pl.DataFrame:
@@ -117,6 +166,31 @@ def test_the_published_signals_are_computed_from(monkeypatch: pytest.MonkeyPatch
     curve = computed(module.restriction_table())
     monkeypatch.setattr(module, "THRESHOLD", 12)
     assert computed(module.restriction_table()) != curve
+
+
+def test_the_mean_metric_is_computed_from_the_published_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """467.958, 0.04 % and 2.4 % follow from the 24 printed rows; other rows give other values."""
+    module: Any = importlib.import_module("shoal.studies.reproduce.military")
+    task, answer = military_task(0), Answer([], 10)
+    before = [row[2] for row in module.summary_table(task, answer)["rows"]]
+    assert before[0] == "467.958" and [round(before[1], 2), before[2]] == [0.04, pytest.approx(2.4)]
+    monkeypatch.setattr(module, "ROWS", [row._replace(metric=row.metric + 1) for row in module.ROWS[:-1]])
+    after = [row[2] for row in module.summary_table(task, answer)["rows"]]
+    assert all(old != new for old, new in zip(before, after, strict=True))
+
+
+def test_the_parameters_and_the_example_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables that have no input: other defaults, or other records, give other cells."""
+    masking: Any = importlib.import_module("shoal.studies.reproduce.military")
+    before = [row[2] for row in masking._parameter_table()["rows"]]
+    monkeypatch.setattr(masking, "Settings", lambda: Settings(population=7, generations=9))
+    after = [row[2] for row in masking._parameter_table()["rows"]]
+    assert sum(old != new for old, new in zip(before, after, strict=True)) == 2
+    grouping: Any = importlib.import_module("shoal.studies.reproduce.gomm")
+    cells = [row[4:] for row in grouping.example()["rows"]]
+    other = {**grouping.EXAMPLE, "original": [[3 * a, 3 * b] for a, b in grouping.EXAMPLE["original"]]}
+    monkeypatch.setattr(grouping, "EXAMPLE", other)
+    assert [row[4:] for row in grouping.example()["rows"]] == [[3 * a, 3 * b] for a, b in cells]
 
 
 def test_the_fitness_of_the_published_solutions_comes_out_in_most_rows() -> None:

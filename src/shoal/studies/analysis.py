@@ -1,7 +1,7 @@
 """The four steps of the sensitivity analysis (Solanas et al. 2006, section IV), on the runs of a grid.
 
-1. Analysis of variance of the SSE: which factors matter. 2. Tukey's and Scheffe's tests: which values of those
-are as good as the best. 3. and 4. the same for the convergence generation, among runs with the best values.
+1. Analysis of variance of the SSE: which factors are significant. 2. Tukey's and Scheffe's tests: which values of
+these are as good as the best. 3. and 4. the same for the convergence generation, among runs with the best values.
 The tests are those of statsmodels and scikit-posthocs (the extra `study`), imported when they are used.
 """
 
@@ -22,7 +22,7 @@ SIGNIFICANT = 0.05
 
 @dataclass(frozen=True)
 class Findings:
-    """The steps as plain figures; `sse` and `best`: the values of each factor left by steps 1-2 and by all four."""
+    """The results of the steps. `sse`, `best`: the values of each factor that remain after two and four steps."""
 
     steps: list[dict[str, Any]]
     sse: dict[str, list[float]]
@@ -30,12 +30,12 @@ class Findings:
 
 
 def analyse(runs: pl.DataFrame) -> Findings:
-    """The four steps on a table of runs with the factors, `sse` and `convergence_generation`.
+    """Apply the four steps to a table of runs with the factors, `sse` and `convergence_generation`.
 
     for response in SSE, convergence generation:
-        ANOVA on the three factors: those with p < 0.05 matter
+        ANOVA on the three factors: those with p < 0.05 are significant
         for each of them: the values that neither Tukey's nor Scheffe's test separates from the one with the least mean
-        only runs with those values go on
+        the next response uses only runs with those values
     """
     steps: list[dict[str, Any]] = []
     left: list[dict[str, list[float]]] = []
@@ -75,7 +75,7 @@ def variance(runs: pl.DataFrame, response: str, factors: list[str]) -> list[dict
 def best_values(runs: pl.DataFrame, response: str, factor: str, factors: list[str]) -> dict[str, Any]:
     """The factor's means, and the values that neither test separates from the best.
 
-    The other factors' effects are taken off first, as in the analysis of variance: they are not noise.
+    The effects of the other factors are subtracted first, as in the analysis of variance.
     """
     overall = pl.col(response).mean()
     others = [pl.col(response).mean().over(name) - overall for name in factors if name != factor]
@@ -97,7 +97,7 @@ def best_values(runs: pl.DataFrame, response: str, factor: str, factors: list[st
 
 
 def _tukey(response: Any, factor: pl.Series) -> Any:
-    """The p-values of all pairs of the factor's values, in their order."""
+    """The p-values of all pairs of the factor's values, in ascending order of the values."""
     outcome = _library("statsmodels.stats.multicomp").pairwise_tukeyhsd(response, factor.to_numpy(), SIGNIFICANT)
     size = factor.n_unique()
     p_values = np.ones((size, size))
@@ -106,7 +106,7 @@ def _tukey(response: Any, factor: pl.Series) -> Any:
 
 
 def _scheffe(response: Any, factor: pl.Series) -> Any:
-    """The p-values of all pairs of the factor's values, in their order."""
+    """The p-values of all pairs of the factor's values, in ascending order of the values."""
     frame = _frame({"response": response, "factor": factor})
     table = _library("scikit_posthocs").posthoc_scheffe(frame, val_col="response", group_col="factor")
     order = sorted(factor.unique().to_list())
@@ -118,7 +118,7 @@ def _frame(columns: dict[str, Any]) -> Any:
 
 
 def ranges(values: dict[str, list[float]]) -> dict[str, tuple[float, float]]:
-    """The least and the largest value of each factor, as the papers' table gives them."""
+    """The lowest and the highest value of each factor, as in Table V of Solanas et al. 2006."""
     return {name: (min(means), max(means)) for name, means in values.items()}
 
 
@@ -136,7 +136,7 @@ def surface(runs: pl.DataFrame, response: str) -> dict[str, Any]:
 
 
 def histogram(runs: pl.DataFrame, bins: int = 40) -> dict[str, Any]:
-    """How many runs converged in which stretch of generations."""
+    """The number of runs per interval of convergence generations."""
     counts, edges = np.histogram(runs["convergence_generation"].to_numpy(), bins=bins)
     return {"edges": edges.tolist(), "runs": counts.tolist()}
 

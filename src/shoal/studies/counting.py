@@ -1,4 +1,4 @@
-"""How many partitions are candidates for the optimum, and how rarely a random chromosome is one.
+"""The number of candidate partitions, and the probability that a random chromosome is one.
 
 Solanas et al. (2006, expressions 4 to 6; 2008, expressions 7 to 9) bound that probability by a(n,k) mu / G^n.
 The expression divides partitions without group names by chromosomes with them, so it does not bound it; it is
@@ -14,7 +14,7 @@ from shoal.errors import check_k
 
 
 def representatives(n: int, k: int) -> int:
-    """a(n, k): the ways to write n as a sum of group sizes k..2k-1, the order of no account.
+    """a(n, k): the ways to write n as a sum of group sizes k..2k-1, regardless of their order.
 
     >>> representatives(30, 3)
     11
@@ -45,7 +45,7 @@ def mu(n: int, k: int) -> Fraction:
 
 
 def published_bound(n: int, k: int) -> Fraction:
-    """a(n,k) mu / G^n, printed as an upper bound of the probability below, which it is not.
+    """a(n,k) mu / G^n, published as an upper bound of the probability below; it is not a bound.
 
     >>> float(published_bound(30, 3))
     1.32977212023656e-11

@@ -1,4 +1,4 @@
-"""The benchmark sets of the field: what they are, where their files were found, and those made by a seed.
+"""Benchmark data sets: descriptions, where to get their files, and generators.
 
 Files are looked for in the folder that SHOAL_DATA names, then in the user's data folder. None of
 them is part of the package. A new set is one entry in KNOWN.
@@ -29,7 +29,7 @@ Generator = Callable[..., pl.DataFrame]
 
 @dataclass(frozen=True)
 class Dataset:
-    """A known set. One with a generator is made; the others are files that their owners publish.
+    """A known data set. Shoal generates it, or its owner publishes a file.
 
     `used` names the columns that benchmarks use; all of them if it is empty. `options` are what the
     generator takes besides the seed, with their defaults.
@@ -47,7 +47,7 @@ class Dataset:
 
 
 def find(name: str) -> Path | None:
-    """The file of a set, if it is in one of the folders."""
+    """The file of a data set, or None if no folder has it."""
     known(name)
     for folder in folders():
         for ending in (".csv", ".parquet"):
@@ -57,7 +57,7 @@ def find(name: str) -> Path | None:
 
 
 def load(name: str, seed: int = 0, **options: int) -> Table:
-    """A set as a table, the columns used as quasi-identifiers: from its file, or made."""
+    """A data set as a table, read or generated; its used columns are quasi-identifiers."""
     about = known(name)
     if about.generator is not None:
         frame = generate(name, seed, **options)
@@ -72,13 +72,13 @@ def load(name: str, seed: int = 0, **options: int) -> Table:
 
 
 def numbers(name: str, seed: int = 0, **options: int) -> Floats:
-    """The used columns of a set's complete rows as float64."""
+    """The used columns of the complete rows of a data set, as float64."""
     values = load(name, seed, **options).numbers(missing="keep")
     return np.ascontiguousarray(values[~np.isnan(values).any(axis=1)])
 
 
 def generate(name: str, seed: int = 0, **options: int) -> pl.DataFrame:
-    """A made set; the same seed and options give the same rows."""
+    """Generate a data set. The same seed and options give the same rows."""
     about = known(name)
     if about.generator is None:
         made = ", ".join(n for n, d in KNOWN.items() if d.generator)
@@ -94,14 +94,14 @@ def generate(name: str, seed: int = 0, **options: int) -> pl.DataFrame:
 
 
 def make(name: str, path: str | os.PathLike[str], seed: int = 0, **options: int) -> pl.DataFrame:
-    """Write a made set to a file, and give it."""
+    """Write a generated data set to a file and return it."""
     frame = generate(name, seed, **options)
     write_file(frame, path)
     return frame
 
 
 def listing() -> list[dict[str, Any]]:
-    """What is known of every set, as rows for a table or JSON."""
+    """One row per data set, for a table or JSON."""
     rows = []
     for name, about in KNOWN.items():
         path = find(name) if about.generator is None else None
@@ -123,28 +123,28 @@ def listing() -> list[dict[str, Any]]:
 
 
 def known(name: str) -> Dataset:
-    """A set by its name."""
+    """Return a data set by its name."""
     if name not in KNOWN:
         raise unknown("data set", name, KNOWN)
     return KNOWN[name]
 
 
 def missing(name: str) -> str:
-    """What to do when a set's file is not there."""
+    """The message for a data set without a file: where to get it."""
     places = " or ".join(str(folder / f"{name}.csv") for folder in folders())
     hint = "" if os.environ.get("SHOAL_DATA") else " (or set SHOAL_DATA to the folder that has it)"
     return f"the data set {name} is not on this machine: put it at {places}{hint}. It is {KNOWN[name].origin}"
 
 
 def folders() -> list[Path]:
-    """Where files of data sets are looked for, in this order."""
+    """The folders that are searched for data sets, in this order."""
     home = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
     folder = os.environ.get("SHOAL_DATA")
     return ([Path(folder)] if folder else []) + [Path(home) / "shoal"]
 
 
 def _companies(rng: np.random.Generator) -> pl.DataFrame:
-    """The eleven companies: name, surface, employees, turnover, net profit. Nothing is random."""
+    """The eleven companies: name, surface, employees, turnover, net profit. They are fixed."""
     rows = [
         ("A&A Ltd", 790, 55, 3212334, 313250),
         ("B&B SpA", 710, 44, 2283340, 299876),
@@ -166,7 +166,7 @@ def _normal(rng: np.random.Generator, rows: int, columns: int) -> pl.DataFrame:
 
 
 def _mixture(rng: np.random.Generator, rows: int, columns: int, clusters: int) -> pl.DataFrame:
-    """Normal clusters of unequal width around centres that are normal themselves, ten times as wide."""
+    """Normal clusters of unequal width. Their centres are normal too, with ten times the width."""
     centres = 10 * rng.standard_normal((clusters, columns))
     width = rng.uniform(0.5, 2.0, clusters)
     which = rng.integers(0, clusters, rows)

@@ -135,7 +135,7 @@ def _work(kind: Column, vital: Column, people: dict[str, Column], rng: Rng) -> d
 
 
 def _pick(rng: Rng, kind: Column, values: list[int], percent: list[list[int]]) -> Column:
-    """A value for each record, drawn with its kind of district's chances."""
+    """Draw a value per record with the probabilities of its kind of region."""
     chances = np.cumsum(np.array(percent, dtype=float), axis=1)
     chances /= chances[:, -1:]
     place = (rng.random(kind.size)[:, None] > chances[kind]).sum(axis=1)

@@ -10,7 +10,7 @@ from shoal.studies.microfile import INFLUENTIAL, VITAL_VALUES, military_microfil
 
 
 def military_task(seed: int = 0, limits: Limits | None = None, threshold: float | None = None) -> Task:
-    """All attributes categorical with unit weight, as in the paper; its threshold of 10 on request."""
+    """All columns are categorical with unit weight, as in the paper. `threshold`: 10 in the paper."""
     columns = military_microfile(seed)
     codes = np.stack([np.unique(columns[name], return_inverse=True)[1] for name in INFLUENTIAL], axis=1)
     thresholds = None if threshold is None else np.full(2, threshold)

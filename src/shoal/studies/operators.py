@@ -1,4 +1,4 @@
-"""How the operators of GOMM work, alone and together: chapter 4 of the thesis as a table and as plots.
+"""The effect of the operators of GOMM, alone and together: chapter 4 of the thesis as a table and as plots.
 
 A study runs GOMM with all operators, and once with each operator alone (100 children per generation in all cases), for
 several seeds, and keeps the monitor's rows: one per run, operator and generation.
@@ -108,7 +108,7 @@ def figures(table: pl.DataFrame) -> dict[str, Chart]:
 
 
 def write_operators(table: pl.DataFrame, folder: Path) -> tuple[Path, Path]:
-    """operators.parquet and operators.html in a folder."""
+    """Write operators.parquet and operators.html to a folder."""
     from shoal.sources.files import atomically
     from shoal.studies.reproduce.result import Result
 
@@ -120,7 +120,7 @@ def write_operators(table: pl.DataFrame, folder: Path) -> tuple[Path, Path]:
 
 
 def _panels(rows: pl.DataFrame, draw: Callable[[pl.DataFrame], Sequence[Series]], unit: str) -> Chart:
-    """One small drawing per operator."""
+    """One small chart per operator."""
     names = [name for name in OPERATORS if name in set(rows["operator"])]
     return panels({name: draw(rows.filter(pl.col("operator") == name)) for name in names}, "generation", unit)
 
@@ -155,7 +155,7 @@ def _line(rows: pl.DataFrame, column: str, name: str, look: str, faint: bool = F
 
 
 def _lines(rows: pl.DataFrame, column: str, by: str, unit: str) -> Chart:
-    """One line for each value of a column."""
+    """One line per value of a column."""
     series = [
         Series(str(name), part["generation"].to_list(), part[column].to_list(), look=i)
         for i, ((name,), part) in enumerate(rows.group_by(by, maintain_order=True), start=1)

@@ -15,7 +15,7 @@ _RESPONSES = {"sse": "mean SSE", "convergence_generation": "mean convergence gen
 
 
 def outcome(name: str, runs: pl.DataFrame, findings: Findings) -> Result:
-    """The study of one data set, its runs and their analysis as tables and charts."""
+    """The runs on one data set and their analysis, as tables and charts."""
     surfaces = [surface(runs, response) for response in _RESPONSES]
     when = histogram(runs)
     least = float(runs["sse"].min())  # type: ignore[arg-type]
@@ -76,7 +76,7 @@ def surface_chart(effects: dict[str, Any]) -> Chart:
 
 
 def histogram_chart(effects: dict[str, Any]) -> Chart:
-    """How many runs found their best in which generations."""
+    """The number of runs by the generation that found the best."""
     return columns(effects["edges"], effects["runs"], "generation that found the best", "runs")
 
 

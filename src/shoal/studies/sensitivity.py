@@ -1,7 +1,7 @@
-"""How the genetic algorithm's rates and population decide what it finds (Solanas et al. 2006, sections III and IV).
+"""Effect of the rates and the population on the genetic algorithm (Solanas et al. 2006, sections III and IV).
 
-Every setting of a factorial grid runs several times; each finished run is a line of a checkpoint, so a study
-that is stopped or killed goes on where it was. `analysis` makes ranges and charts of the runs.
+Every setting of a factorial grid runs several times. Each finished run is a line of a checkpoint, so a study that is
+stopped or killed continues where it was. `analysis` computes ranges and charts from the runs.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from shoal.studies.solanas import scattered
 from shoal.table.scaling import scale
 
 CHECKPOINT, RUNS = "runs.jsonl", "runs.parquet"
-MOST_CHROMOSOMES = 100_000  # in a population
+MOST_CHROMOSOMES = 100_000  # per population
 
 
 @dataclass(frozen=True)
 class Grid:
-    """The values of the three factors, all combined, and how often each setting runs."""
+    """The values of the three factors, which are all combined, and the number of runs per setting."""
 
     mutation_rate: tuple[float, ...]
     crossover_rate: tuple[float, ...]
@@ -58,7 +58,7 @@ class Grid:
         return len(self.mutation_rate) * len(self.crossover_rate) * len(self.population) * self.repeats
 
     def settings(self) -> Iterator[dict[str, Any]]:
-        """One dictionary a run, numbered from 0 in a fixed order."""
+        """One dictionary per run, numbered from 0 in a fixed order."""
         every = itertools.product(self.mutation_rate, self.crossover_rate, self.population, range(self.repeats))
         names = ("mutation_rate", "crossover_rate", "population", "repeat")
         for number, values in enumerate(every):
@@ -133,7 +133,7 @@ def values_of(data: str, quasi: Sequence[str] = (), seed: int = 0, missing: str 
 
 
 def random_set(n: int, d: int, seed: int) -> Floats:
-    """A set like the papers' random ones: uniform values, standardised."""
+    """A random set as in Solanas et al. 2006: uniform values, standardized."""
     return scale(scattered(np.random.default_rng([seed, n, d]), n, d).to_numpy())
 
 
@@ -153,10 +153,11 @@ def run_grid(
     check_k(k, len(values))
     check_seed(seed)
     folder.mkdir(parents=True, exist_ok=True)
-    done = _resume(folder / CHECKPOINT, _identity(values, k, grid, seed))
+    done = _open_checkpoint(folder / CHECKPOINT, study_identity(values, k, grid, seed))
     whole = control_of(control, threads, progress)
     quiet, lock = whole.part(progress=silent), Lock()
-    left = [setting for setting in grid.settings() if setting["run"] not in done]
+    # Repeat by repeat: a study that is stopped has nearly the same number of runs of every setting.
+    left = sorted((s for s in grid.settings() if s["run"] not in done), key=lambda s: (s["repeat"], s["run"]))
 
     def one(setting: dict[str, Any], checkpoint: TextIO) -> None:
         if whole.stopped:
@@ -164,12 +165,12 @@ def run_grid(
         options = {name: setting[name] for name in ("mutation_rate", "crossover_rate", "population")}
         run_seed = int(np.random.SeedSequence([seed, setting["run"]]).generate_state(1)[0])
         partition = genetic(values, k, seed=run_seed, generations=grid.generations, control=quiet, **options)
-        if whole.stopped:  # this run is not whole: the next study does it again
+        if whole.stopped:  # this run is not complete: the next study repeats it
             return
         result = {**setting, "sse": partition.sse(values), **partition.facts}
         with lock:
             done[result["run"]] = result
-            # One write of a whole line: a kill leaves at most a last line without its end, which is then left out.
+            # One write per line: a killed study leaves at most one incomplete last line, which is then ignored.
             checkpoint.write(json.dumps(result) + "\n")
             checkpoint.flush()
             whole.show(len(done), len(grid), None, "runs")
@@ -183,32 +184,38 @@ def run_grid(
     return runs
 
 
-def _identity(values: Floats, k: int, grid: Grid, seed: int) -> str:
-    """A line that says which study a checkpoint belongs to."""
+def study_identity(values: Floats, k: int, grid: Grid, seed: int) -> str:
+    """The first line of a checkpoint, which identifies the study that it belongs to."""
     digest = hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest()[:16]
     n, d = values.shape
     return json.dumps({"n": n, "d": d, "values": digest, "k": k, "seed": seed, **asdict(grid)})
 
 
-def _resume(checkpoint: Path, identity: str) -> dict[int, dict[str, Any]]:
-    """The finished runs of a checkpoint by number; a new checkpoint where there is none."""
-    if not checkpoint.exists():
-        with atomically(checkpoint) as temporary:
-            temporary.write_text(identity + "\n", encoding="utf-8")
-        return {}
+def finished_runs(checkpoint: Path, identity: str) -> dict[int, dict[str, Any]]:
+    """Read the finished runs of a checkpoint by number."""
     lines = checkpoint.read_bytes().decode(errors="replace").split("\n")
     if lines[0] != identity:
         raise UsageError(
-            f"{checkpoint} belongs to another study (data, k, grid or seed differ): take another folder or remove it"
+            f"{checkpoint} belongs to another study: data, k, grid or seed differ. Use another folder with -o, or "
+            "remove the file."
         )
-    whole = lines[1:-1]  # what follows the last line end was cut off while it was written
-    if lines[-1]:
-        with atomically(checkpoint) as temporary:
-            temporary.write_text("\n".join([identity, *whole]) + "\n", encoding="utf-8")
     try:
-        results = [json.loads(line) for line in whole]
+        results = [json.loads(line) for line in lines[1:-1]]  # text after the last line end is an incomplete line
         for result in results:
             _ = [float(result[name]) for name in ("mutation_rate", "crossover_rate", "population", "repeat", "sse")]
         return {int(result["run"]): result for result in results}
     except (ValueError, TypeError, KeyError, RecursionError):
-        raise InputError(f"{checkpoint} is damaged: remove it, or take another folder with -o.") from None
+        raise InputError(f"{checkpoint} is damaged. Remove it, or use another folder with -o.") from None
+
+
+def _open_checkpoint(checkpoint: Path, identity: str) -> dict[int, dict[str, Any]]:
+    """Start a checkpoint, or remove an incomplete last line from it; return its finished runs."""
+    if not checkpoint.exists():
+        with atomically(checkpoint) as temporary:
+            temporary.write_text(identity + "\n", encoding="utf-8")
+    done = finished_runs(checkpoint, identity)
+    whole, _, rest = checkpoint.read_bytes().rpartition(b"\n")
+    if rest:
+        with atomically(checkpoint) as temporary:
+            temporary.write_bytes(whole + b"\n")
+    return done

@@ -1,4 +1,4 @@
-"""Published tables and figures, computed again: one file and one line in ENTRIES each.
+"""Published tables and figures, recomputed: one file and one line in ENTRIES per entry.
 
 `catalogue` lists the published values.
 """
@@ -14,9 +14,9 @@ from shoal.errors import check_seed, unknown
 if TYPE_CHECKING:
     from shoal.studies.reproduce.result import Result
 
-# name: (module in this folder, whose function has the module's name; what it is, in a line)
+# name: (module in this folder, whose function has the name of the module; description)
 ENTRIES: dict[str, tuple[str, str]] = {
-    "representatives": ("representatives", "how rarely a random chromosome is a candidate partition"),
+    "representatives": ("representatives", "the probability that a random chromosome is a candidate partition"),
     "sme": ("sme", "exhaustive search, MDAV and the genetic algorithm on eleven companies"),
     "ga-small": ("ga_small", "the genetic algorithm on small random sets"),
     "sensitivity": ("sensitivity", "the rates and the population of the genetic algorithm"),

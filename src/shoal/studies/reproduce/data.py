@@ -1,4 +1,4 @@
-"""Where a reproduction takes its benchmark sets from."""
+"""The benchmark data sets of the reproductions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shoal.studies import datasets
 
 
 def known_folder(name: str, folder: Path | None) -> Path:
-    """The folder that holds a known set's file."""
+    """The folder with the file of a known data set."""
     if folder is not None:
         return folder
     path = datasets.find(name)
@@ -21,9 +21,9 @@ def known_folder(name: str, folder: Path | None) -> Path:
 
 
 def numbers(name: str, folder: Path | None, seed: int = 0) -> Floats:
-    """The used columns of a known set: from a file in the folder if one is given, else from where sets are kept.
+    """The used columns of a known data set, from the folder if one is given, else from the usual folders.
 
-    A set that can be made is made, unless the folder has a file of its name.
+    Shoal generates a set that has a generator, unless the folder has a file of its name.
     """
     about = datasets.known(name)
     if folder is None or (about.generator is not None and not (folder / f"{name}.csv").exists()):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from shoal.errors import counted
 from shoal.protections.grouping.operators import CROSSOVER, MUTATIONS
 from shoal.studies.operators import COMBINED, figures, relative_best, study_operators
 from shoal.studies.reproduce.data import known_folder
@@ -19,6 +20,8 @@ from shoal.studies.reproduce.result import Result, Table
 
 
 class Budget(NamedTuple):
+    """The size of the runs."""
+
     generations: int
     population: int
     seeds: int
@@ -55,9 +58,9 @@ def operators(data_folder: Path | None = None, quick: bool = False, seed: int = 
     tables += [best_cost(table, "water", "Figure 4.9"), best_cost(table, "census", "Figure 4.10"), group_counts(table)]
     convention = (
         "GOMM with the parameters and the convention of the thesis (as on the page gomm): 200 solutions, 100 "
-        f"children per generation, {budget.generations} generations; means over {budget.seeds} seed(s). A child that "
-        "was never a parent counts as discarded unused. A clone is neither better nor worse. The axes of the figures "
-        "are not legible in our copy, so the statements of the text stand next to Shoal's values."
+        f"children per generation, {budget.generations} generations; means over {counted(budget.seeds, 'seed')}. A "
+        "child that was never a parent counts as discarded unused. A clone is neither better nor worse. The published "
+        "figures have no printed values, so the statements of the text stand next to Shoal's values."
     )
     return Result("The operators of GOMM", tables, figures(table), convention=convention)
 

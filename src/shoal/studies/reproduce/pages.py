@@ -17,7 +17,9 @@ from shoal.studies.reproduce.result import Result, Table
 def write_page(folder: Path, name: str, result: Result, command: str, cpu_seconds: float) -> Path:
     """Write NAME.md: the published items, the convention, the tables, and how the page was made."""
     parts = [f"# {result.title}", result.convention]
-    parts.append(_grid(["publication", "item", "content"], [[i.document, i.name, i.about] for i in of_entry(name)]))
+    parts.append(
+        markdown_table(["publication", "item", "content"], [[i.document, i.name, i.about] for i in of_entry(name)])
+    )
     parts += [_section(table) for table in result.tables]
     charts = f" `shoal reproduce {name} -o FOLDER` also draws the charts." if result.figures else ""
     parts.append(f"*Made by `{command}`, Shoal {__version__}, in {cpu_seconds:.0f} CPU seconds.{charts}*")
@@ -38,16 +40,16 @@ def write_index(folder: Path, command: str) -> Path:
     ]
     for document, items in itertools.groupby(ITEMS, lambda item: item.document):
         rows = [[i.name, i.about, f"[{i.entry}]({i.entry}.md)" if i.entry else f"not computed: {i.why}"] for i in items]
-        parts += [f"## {document}", _grid(["item", "content", "page"], rows)]
+        parts += [f"## {document}", markdown_table(["item", "content", "page"], rows)]
     return _write(folder / "index.md", parts)
 
 
 def _section(table: Table) -> str:
     note = f"\n\n{table['note']}" if table["note"] else ""
-    return f"## {table['title']}\n\n{_grid(table['columns'], table['rows'])}{note}"
+    return f"## {table['title']}\n\n{markdown_table(table['columns'], table['rows'])}{note}"
 
 
-def _grid(columns: list[str], rows: list[list[Any]]) -> str:
+def markdown_table(columns: list[str], rows: list[list[Any]]) -> str:
     """A Markdown table, with numbers aligned to the right."""
     right = [all(isinstance(row[j], int | float) for row in rows) for j in range(len(columns))]
     cells = [[_in_words(figure(cell)) for cell in row] for row in [columns, *rows]]

@@ -1,4 +1,4 @@
-"""The group anonymity paper's tables (facts as printed): attributes, parameters and 24 feasible solutions.
+"""Tables of Chertov and Tavrov 2017 as published: matching columns, parameters and 24 feasible solutions.
 
 A row of Table 3: fitness, metric, compatibility, outlying districts (counted from 1), and the modified signal.
 """
@@ -9,6 +9,10 @@ from typing import NamedTuple
 
 ORIGINAL_OUTLIERS = {5: 97, 29: 45}  # districts and their vital records
 TOTAL, RECORDS, DISTRICTS, THRESHOLD = 185, 91_398, 38, 10
+
+# The text: the mean metric of the feasible solutions, as a share of all cells, and the feasible share of all solutions.
+PRINTED_MEAN_METRIC, PRINTED_CELLS_PERCENT, PRINTED_FEASIBLE_PERCENT = 467.958, 0.04, 2.4
+PRINTED_SOLUTIONS = 1_000
 
 # Table 1: the influential attributes and their codes, in short.
 CODES = (

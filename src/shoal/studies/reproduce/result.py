@@ -1,4 +1,4 @@
-"""What a study gives: tables of plain figures and charts, for the terminal, as JSON and as one HTML page."""
+"""The result of a study: tables and charts, for the terminal, as JSON and as one HTML page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Table(TypedDict):
-    """Rows of text and figures; the note names the convention and what differs from print."""
+    """Rows of text and numbers. The note explains differences from the publication."""
 
     title: str
     columns: list[str]
@@ -23,7 +23,7 @@ class Table(TypedDict):
 
 @dataclass(frozen=True)
 class Result:
-    """The outcome of a study. `figures` are charts by their titles; `facts` go into the JSON alone.
+    """The result of a study. `figures` are charts by their titles; `facts` appear only in the JSON.
 
     `convention` says which reading of a document gives its printed figures.
     """
@@ -35,7 +35,7 @@ class Result:
     convention: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """Everything but the charts; a table's rows become objects."""
+        """Everything except the charts; rows of tables become objects."""
         tables = [
             {**table, "rows": [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]}
             for table in self.tables
@@ -43,7 +43,7 @@ class Result:
         return {"title": self.title, "convention": self.convention, "tables": tables, **self.facts}
 
     def write(self, folder: Path, name: str) -> None:
-        """name.html and name.json in the folder."""
+        """Write name.html and name.json to the folder."""
         from shoal.sources.files import atomically
 
         folder.mkdir(parents=True, exist_ok=True)
@@ -54,7 +54,7 @@ class Result:
             )
 
     def write_page(self, path: Path) -> Path:
-        """One HTML file with the tables and the charts, that works offline."""
+        """Write one HTML file with the tables and charts; it works offline."""
         from shoal.report.page import Charts, Grid, Page, Section
 
         sections = [
@@ -67,7 +67,7 @@ class Result:
 
 
 def _words(rows: Sequence[Sequence[Any]]) -> int:
-    """How many of the first columns hold words; the first always does."""
+    """The number of leading columns that hold text, at least one."""
     columns = list(zip(*rows, strict=True))
     numbers = (j for j, cells in enumerate(columns) if not all(isinstance(cell, str) for cell in cells))
     return max(1, next(numbers, len(columns)))

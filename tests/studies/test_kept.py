@@ -1,0 +1,91 @@
+"""The kept runs of the published grid: real runs of this code, whole repeats, and the pages made from them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from shoal.errors import ShoalError
+from shoal.protections.microaggregation.methods.genetic import genetic
+from shoal.studies import kept
+from shoal.studies.sensitivity import CHECKPOINT, GRIDS, Grid, random_set, run_grid, study_identity, values_of
+
+SMALL = Grid((0.0, 0.1), (0.0, 0.5), (4, 8), repeats=3, generations=20)
+
+
+def available() -> list[str]:
+    return [name for name in kept.SETS if kept.kept_runs(values_of(name)) is not None]
+
+
+def test_some_runs_are_kept_and_every_repeat_is_whole() -> None:
+    assert available()
+    for name in available():
+        runs = kept.kept_runs(values_of(name))
+        assert runs is not None
+        assert runs.height % 1_210 == 0 and runs["run"].n_unique() == runs.height
+        each = runs.group_by("mutation_rate", "crossover_rate", "population").len()
+        assert each.height == 1_210 and each["len"].n_unique() == 1
+
+
+def test_the_file_holds_nothing_else_and_is_small() -> None:
+    known = sum(kept.kept_runs(values_of(name)).height for name in available())  # type: ignore[union-attr]
+    assert pl.read_parquet(kept.FILE).height == known
+    assert kept.FILE.stat().st_size < 1_500_000
+
+
+def test_kept_runs_are_those_that_the_algorithm_makes() -> None:
+    """A few runs of each set of at most 20 records, made again."""
+    for name in available():
+        values = values_of(name)
+        runs = kept.kept_runs(values)
+        assert runs is not None
+        if len(values) > 20:
+            continue
+        small = runs.filter(pl.col("population") == 10, pl.col("mutation_rate").is_between(0.05, 0.45))
+        for row in small.sample(3, seed=1).iter_rows(named=True):
+            seed = int(np.random.SeedSequence([0, row["run"]]).generate_state(1)[0])
+            options = {column: row[column] for column in ("mutation_rate", "crossover_rate", "population")}
+            again = genetic(values, 3, seed=seed, **options)
+            assert again.sse(values) == row["sse"], (name, row)
+            assert again.facts["convergence_generation"] == row["convergence_generation"]
+
+
+def test_other_values_or_seeds_have_no_kept_runs() -> None:
+    values = values_of("sme")
+    assert kept.kept_runs(values, seed=1) is None
+    assert kept.kept_runs(values + 1e-9) is None
+    assert kept.kept_runs(values, file=Path("nowhere.parquet")) is None
+
+
+def test_only_whole_repeats_are_collected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "GRID", SMALL)
+    monkeypatch.setattr(kept, "SETS", ("9x2", "10x2"))
+    kept._settings.cache_clear()
+    try:
+        values = random_set(9, 2, 0)
+        runs = run_grid(values, 3, SMALL, folder=tmp_path / "9x2")
+        checkpoint = tmp_path / "9x2" / CHECKPOINT
+        lines = checkpoint.read_text().splitlines(keepends=True)
+        last = max(i for i, line in enumerate(lines) if i and json.loads(line)["repeat"] == 1)
+        half = "".join(line for i, line in enumerate(lines) if i != last) + '{"run": 1, "mut'
+        checkpoint.write_text(half)
+        file = tmp_path / "kept.parquet"
+        assert kept.collect_runs(tmp_path, file) == {"9x2": 16, "10x2": 0}
+        assert checkpoint.read_text() == half  # another process may be writing it
+        result = kept.kept_runs(values, file=file)
+        assert result is not None
+        assert result.equals(runs.filter(pl.col("repeat") != 1).select(result.columns).cast(dict(result.schema)))
+        assert kept.kept_runs(random_set(10, 2, 0), file=file) is None
+        checkpoint.write_text(study_identity(values, 4, SMALL, 0) + "\n")
+        with pytest.raises(ShoalError, match="belongs to another study"):
+            kept.collect_runs(tmp_path, file)
+    finally:
+        kept._settings.cache_clear()
+
+
+def test_the_grid_is_the_published_one() -> None:
+    assert GRIDS["published"] == kept.GRID and (kept.K, kept.SEED) == (3, 0)
