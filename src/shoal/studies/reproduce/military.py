@@ -119,7 +119,7 @@ def summary_table(task: Task, answer: Answer) -> Table:
     cells, our_cells = len(INFLUENTIAL) * RECORDS, len(INFLUENTIAL) * len(task.region)
     return {
         "title": "Section 5: the mean metric of the feasible solutions",
-        "columns": ["figure", "printed", "from the printed Table 3", "ours, made-up file"],
+        "columns": ["figure", "printed", "from the printed Table 3", "ours, synthetic file"],
         "rows": [
             [
                 "mean metric",
