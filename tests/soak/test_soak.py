@@ -122,7 +122,7 @@ def protect(draw: Any, method: str, data: Any, k: int, seed: int) -> Any:
         )
     if method == "group":
         how = draw(st.sampled_from(["memetic", "all", "univariate", "correlated"]))
-        more: dict[str, Any] = {"size": 2} if how == "correlated" else {}
+        more: dict[str, Any] = {"effort": "quick", **({"size": 2} if how == "correlated" else {})}
         more |= {"evaluations": 20} if how == "memetic" else {}
         return shoal.group_attributes(
             data, k, method=how, missing=missing, round=draw(st.booleans()), seed=seed, threads=1, **more
