@@ -14,9 +14,9 @@ from shoal.errors import InputError, UsageError
 from shoal.protections.generalization.bits import bits_of_labels, canonical, groups_of, labels_of_bits
 from shoal.protections.generalization.branch_and_bound import exact, loss_of
 from shoal.protections.generalization.constraints import Rule, rules_of
-from shoal.protections.generalization.evaluate import Preference, make_problem, without_empty
+from shoal.protections.generalization.evaluate import Preference, in_bins, make_problem, without_empty
 from shoal.protections.generalization.nsga2 import Settings, nsga2
-from shoal.protections.generalization.search import _Annealing, search
+from shoal.protections.generalization.search import BINS, LONG, _Annealing, search
 from shoal.table.domain import nominal_domain, numeric_domain
 from shoal.table.labels import group_names
 from shoal.table.taxonomy import read_taxonomy
@@ -196,6 +196,40 @@ def test_search_is_no_worse_than_nsga2_and_exact_no_worse_than_both():
     optimum = exact(problem, seed=1)
     assert optimum.facts["optimal"]
     assert optimum.best.achievement <= searched + 1e-12 <= evolved + 2e-12
+
+
+def long_table(n=1500, days=900, seed=3):
+    rng = np.random.default_rng(seed)
+    columns = [rng.integers(0, days, n), rng.integers(0, 4, n), rng.integers(0, 3, n)]
+    return columns, [np.arange(float(size)) for size in (days, 4, 3)]
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=10)
+def test_categories_of_bins_have_the_classes_of_their_values(seed):
+    columns, positions = long_table(seed=seed)
+    rng = np.random.default_rng(seed)
+    problem, _ = without_empty(make_problem(columns, positions, 5, free=[False, True, False], sets=[[0, 1], [0, 2]]))
+    small, whole = in_bins(problem, LONG, BINS)
+    assert small.sizes[0] <= BINS < LONG < problem.sizes[0] and small.sizes[1:] == problem.sizes[1:]
+    assert small.rows[0].sum() == small.n and np.ptp(small.rows[0, : small.sizes[0]]) <= 15  # about the same size
+    labels = canonical(np.sort(rng.integers(0, 3, (3, small.sizes[0])), axis=1), small.sizes)
+    coarse, fine = small.evaluate(labels), problem.evaluate(whole(labels))
+    assert (coarse.effective_k, coarse.necd, coarse.least) == (fine.effective_k, fine.necd, fine.least)
+    assert in_bins(problem, 5000, BINS) is None
+
+
+def test_a_long_column_is_searched_in_bins_and_refined_by_value():
+    columns, positions = long_table()
+    problem = make_problem(columns, positions, 5)
+    front = search(problem, effort="quick")
+    assert front.best.effective_k >= 5
+    limits = np.flatnonzero(np.diff(front.best.labels[0]))
+    fine, whole = without_empty(problem)
+    _, widened = in_bins(fine, LONG, BINS)
+    of_bins = whole(widened(np.tile(np.arange(BINS), (3, 1))))
+    assert any(of_bins[0, limit] == of_bins[0, limit + 1] for limit in limits)  # a limit inside a bin
+    assert front.best.nwp == problem.evaluate(front.best.labels).nwp[0]
 
 
 def test_the_published_nsga2_keeps_duplicates_and_shoals_does_not():

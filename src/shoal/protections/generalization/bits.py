@@ -42,8 +42,8 @@ def canonical(labels: Ints, sizes: Sequence[int]) -> Ints:
     """The same groups, numbered from 0 in the order of their first values."""
     result = np.zeros_like(labels)
     for j, size in enumerate(sizes):
-        seen: dict[int, int] = {}
-        result[j, :size] = [seen.setdefault(int(label), len(seen)) for label in labels[j, :size]]
+        _, first, label_of = np.unique(labels[j, :size], return_index=True, return_inverse=True)
+        result[j, :size] = np.argsort(np.argsort(first))[label_of.reshape(-1)]
     return result
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -200,13 +199,62 @@ def without_empty(problem: Problem) -> tuple[Problem, Callable[[Ints], Ints]]:
             size = problem.sizes[j]
             attribute = size + np.arange(size)
             attribute[place] = labels[j, : place.size]
-            for left, right in pairwise(place):
-                if attribute[left] == attribute[right] and not problem.free[j]:
-                    attribute[left:right] = attribute[left]
+            if place.size and not problem.free[j]:
+                right = np.searchsorted(place, np.arange(size))  # the next value that rows have
+                empty = (right > 0) & (right < place.size)
+                left = labels[j, np.maximum(right - 1, 0)]
+                same = empty & (left == labels[j, np.minimum(right, place.size - 1)])
+                attribute = np.where(same, left, attribute)
+                attribute[place] = labels[j, : place.size]
             result[j, :size] = attribute
         return result
 
     return replace(problem, codes=codes, sizes=sizes, positions=positions, rows=rows), whole
+
+
+def in_bins(problem: Problem, most: int, bins: int) -> tuple[Problem, Callable[[Ints], Ints]] | None:
+    """The problem with long ordered columns in bins of neighbouring values, and the way back for its categories.
+
+    A column with more than `most` values gets at most `bins` bins with about the same number of records each. None if
+    no column is that long. A class of bins is a class of values, so what is feasible in bins is feasible.
+    """
+    is_long = [size > most and not free for size, free in zip(problem.sizes, problem.free, strict=True)]
+    if not any(is_long):
+        return None
+    bin_of = [np.arange(size) for size in problem.sizes]
+    for j in np.flatnonzero(is_long):
+        held = problem.rows[j, : problem.sizes[j]]
+        before = np.cumsum(held) - held
+        bin_of[j] = np.unique(before * bins // max(int(held.sum()), 1), return_inverse=True)[1].reshape(-1)
+    sizes = tuple(int(number[-1]) + 1 for number in bin_of)
+    shape = (len(sizes), max(sizes))
+    positions, rows = np.zeros(shape), np.zeros(shape, dtype=np.int64)
+    codes = np.empty_like(problem.codes)
+    for j, number in enumerate(bin_of):
+        codes[j] = np.append(number, sizes[j])[problem.codes[j]]  # the last: not in this tuple's set
+        held, place = problem.rows[j, : number.size], problem.positions[j, : number.size]
+        rows[j, : sizes[j]] = np.bincount(number, weights=held).astype(np.int64)
+        positions[j, : sizes[j]] = np.bincount(number, weights=place) / np.bincount(number)
+    tuples, of_tuple = np.unique(np.vstack([codes, problem.set_of]), axis=1, return_inverse=True)
+    counts, held = _summed(of_tuple.reshape(-1), tuples.shape[1], problem.counts, problem.confidential)
+    small = replace(
+        problem,
+        codes=np.ascontiguousarray(tuples[:-1], dtype=np.int32),
+        set_of=np.ascontiguousarray(tuples[-1], dtype=np.int64),
+        counts=counts,
+        confidential=held,
+        sizes=sizes,
+        positions=positions,
+        rows=rows,
+    )
+
+    def whole(labels: Ints) -> Ints:
+        result = np.zeros((len(sizes), max(problem.sizes)), dtype=np.int64)
+        for j, number in enumerate(bin_of):
+            result[j, : number.size] = labels[j, number]
+        return result
+
+    return small, whole
 
 
 def value_losses(problem: Problem, labels: Ints) -> Floats:
@@ -281,12 +329,18 @@ def _per_set(
                 codes[j] = sizes[j]
         distinct, place = np.unique(codes, axis=1, return_inverse=True)
         place = place.reshape(-1)
-        total = np.bincount(place, weights=counts, minlength=distinct.shape[1]).astype(np.int64)
-        sums = np.zeros((distinct.shape[1], held.shape[1]), dtype=np.int64)
-        np.add.at(sums, place, held)
+        total, sums = _summed(place, distinct.shape[1], counts, held)
         parts.append((distinct, total, sums, np.full(total.size, number)))
     every = [np.concatenate(p, axis=1 if i == 0 else 0) for i, p in enumerate(zip(*parts, strict=True))]
     return np.ascontiguousarray(every[0], dtype=np.int32), every[1], every[2], every[3].astype(np.int64)
+
+
+def _summed(group_of: Ints, groups: int, counts: Ints, held: Ints) -> tuple[Ints, Ints]:
+    """The records of each group of tuples, and its counts of confidential values."""
+    total = np.bincount(group_of, weights=counts, minlength=groups).astype(np.int64)
+    sums = np.zeros((groups, held.shape[1]), dtype=np.int64)
+    np.add.at(sums, group_of, held)
+    return total, sums
 
 
 def _packed(codes: NDArray[np.int32], radix: Ints) -> tuple[NDArray[np.int32], Ints, Ints]:

@@ -4,7 +4,8 @@
     rounds of annealing at k: gently from there, hot from everything in one group, and at last gently from the best
     for higher and higher k: a short round from the best of the step before, so that the front shows their cost
 
-Values that no row has are left out of the search.
+Values that no row has are left out of the search. Long ordered columns, such as days, are searched in bins of
+neighbouring values first; a last gentle round then moves the limits of the best solution's categories value by value.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from shoal.arrays import Ints
 from shoal.engine.control import Control, current
 from shoal.errors import UsageError
 from shoal.protections.generalization.bits import canonical
-from shoal.protections.generalization.evaluate import Problem, without_empty
+from shoal.protections.generalization.evaluate import Problem, in_bins, without_empty
 from shoal.protections.generalization.front import Front, Point, front_of, points_of
 from shoal.protections.generalization.kernels.generalization import anneal
 from shoal.protections.generalization.nsga2 import Settings, nsga2
@@ -26,6 +27,11 @@ from shoal.protections.generalization.nsga2 import Settings, nsga2
 HOT, WARM, COLD = 0.012, 0.004, 0.0005  # temperatures, as a share of all detail
 LADDER = (1.5, 2, 3, 5, 10, 20, 50)  # the higher k whose cost the front shows, as multiples of k
 EFFORTS = {"quick": 2, "standard": 10, "thorough": 60}  # rounds at the asked k, half as many where values are free
+
+
+LONG, BINS = 400, 128  # an ordered column with more values is searched in so many bins first
+LONG_SHARE = 0.1  # of the work of a round, where columns are long: NSGA-II finds most there
+MANY_VALUES = 4000  # a step looks at every value of its column: a column of so many halves the number of steps
 
 
 @dataclass(frozen=True)
@@ -53,8 +59,12 @@ def search(problem: Problem, *, seed: int = 0, effort: str = "standard", control
     control = control or current()
     if effort not in EFFORTS:
         raise UsageError(f"effort must be one of {', '.join(EFFORTS)}, not {effort!r}")
-    small, whole = without_empty(problem)
+    fine, whole = without_empty(problem)
+    binned = in_bins(fine, LONG, BINS)
+    small = fine if binned is None else binned[0]
     budget = budget_of(small, effort)
+    if binned is not None:
+        budget = replace(budget, work=budget.work * LONG_SHARE)
     first = nsga2(small, seed=seed, settings=Settings(evaluations=budget.evaluations), control=control)
     table = _Annealing(small, control)
     points, best = list(first.points), first.best
@@ -69,8 +79,16 @@ def search(problem: Problem, *, seed: int = 0, effort: str = "standard", control
     if not control.stopped:
         control.show(budget.rounds, budget.rounds, best.achievement, "rounds of annealing")
         points.extend(_ladder(table, best, budget, seeds[budget.rounds :], control))
+    evaluations = first.evaluations + table.steps
+    if binned is not None:
+        points = [points_of(fine, binned[1](point.labels)[None], point.k)[0] for point in points]
+        if not control.stopped:
+            table = _Annealing(fine, control)
+            best, work = min(points, key=_rank), budget.work / (1 + max(fine.sizes) / MANY_VALUES)
+            points.append(table.round(best.labels, problem.k, work, 2 * COLD, seeds[-1]))
+            evaluations += table.steps
     points = [replace(point, labels=canonical(whole(point.labels), problem.sizes)) for point in points]
-    return front_of(points, first.evaluations + table.steps, rounds=budget.rounds, **control.facts)
+    return front_of(points, evaluations, rounds=budget.rounds, **control.facts)
 
 
 def _turns(rounds: int, free: bool) -> list[tuple[bool, bool]]:
