@@ -346,6 +346,6 @@ def test_a_mapping_that_is_applied_has_a_recipe(people: Path, tmp_path: Path, mo
     text = Path("r.toml").read_text().splitlines()
     Path("r.toml").write_text("\n".join('mapping = "m.json"' if line.startswith("mapping") else line for line in text))
     missing = run("run", "r.toml", code=2)
-    assert "step 1 (apply): the mapping" in missing.stderr and "cannot be read" in missing.stderr
+    assert "step 1 (apply): The mapping" in missing.stderr and "cannot be read" in missing.stderr
     run(*first)
     assert json.loads(run("run", "r.toml", "--json").stdout)["identical"] is True

@@ -1,29 +1,31 @@
 """Ordered domains of quasi-identifiers, and the way from values to codes (Dewri et al. 2009).
 
-Numbers are cut into intervals of a granularity, at given points, or taken as they are; nominal values
-stand in a given order, by alphabet, by frequency, along a taxonomy's leaves, or (auto) in no order:
-then any values may form a group, and the order is the search's. A missing value is the last value of
-its domain, a category of its own and never a wildcard.
+Numbers and dates are cut into intervals of a granularity, at given points, or taken as they are. Names stand in a given
+order, by alphabet, by frequency, along a taxonomy's leaves, or (auto) in no order: then any values may form a category,
+and the search finds the order. Along a taxonomy only its nodes are categories, unless free cuts are asked for.
 
-A value's position tells what a group costs: (last - first position) / (the domain's whole extent).
-It is the value's number in the domain, or for exact numbers the number itself, so that a group of
-ages costs its width over the range.
+A missing value is a value of its own. In an ordered domain it may stand at any place (`at`), so that it can join any
+category; if it is `alone`, it joins none, and its code is the number of the other values.
+
+A category costs (last - first position) / (the domain's whole extent). The position of a value is its number in the
+domain, or for exact numbers the number itself, so that a category of ages costs its width over the range.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from shoal.arrays import Floats, Ints
 from shoal.errors import InputError, UsageError, check_choice
-from shoal.table.taxonomy import Taxonomy
+from shoal.table.dates import UNITS, unit_edges
+from shoal.table.taxonomy import Splits, Taxonomy, splits_of
 
-ORDERS = ("auto", "alphabetical", "frequency", "taxonomy")
+ORDERS = ("auto", "alphabetical", "frequency", "taxonomy", "codes")
 MOST_EXACT = 400  # distinct numbers that are taken one by one
 MOST_VALUES = 5000  # of a domain
 MOST_DAYS = 40_000  # of a domain of dates
@@ -33,8 +35,10 @@ MOST_DAYS = 40_000  # of a domain of dates
 class Domain:
     """The values of one quasi-identifier, in order.
 
-    values: exact values; empty where edges cut numbers into intervals [edge, next edge).
-    missing: whether the last position is that of missing values. free: any values may form a group.
+    values: exact values; empty where edges cut numbers into intervals [edge, next edge). unit: that of dates, "" for
+    anything else. missing: whether records without a value are in it; missing_at is their place in the order, alone
+    keeps them apart. free: any values may form a category. splits: only these nodes may be categories. is_open: labels
+    do not show the smallest and the largest value.
     """
 
     name: str
@@ -46,6 +50,11 @@ class Domain:
     missing: bool = False
     whole: bool = False
     taxonomy: Taxonomy | None = None
+    unit: str = ""
+    is_open: bool = False
+    missing_at: int = -1
+    alone: bool = False
+    splits: Splits | None = None
 
     @property
     def size(self) -> int:
@@ -54,7 +63,38 @@ class Domain:
     @property
     def present(self) -> int:
         """The number of values, the missing one apart."""
-        return self.size - self.missing
+        return self.size - (self.missing and not self.alone)
+
+    @property
+    def missing_code(self) -> int:
+        """The code of missing values; -1 if there are none."""
+        if not self.missing:
+            return -1
+        return self.size if self.alone else self.missing_at if self.missing_at >= 0 else self.size - 1
+
+    def numbers_of(self, codes: Sequence[int]) -> list[int]:
+        """The numbers of the values that the codes stand for, missing ones left out."""
+        gap = self.missing_code
+        return [code - (0 <= gap < code) for code in codes if code != gap]
+
+    def code_of(self, number: int) -> int:
+        """The code of a value, by its number."""
+        return number + (0 <= self.missing_code <= number)
+
+    def at(self, place: int) -> Domain:
+        """The same domain with missing values before the value of this number, or after all of them."""
+        if place == self.missing_code:
+            return self
+        plain = np.delete(self.positions, self.missing_code)
+        splits = None if self.splits is None else self.splits.without(self.missing_code).with_leaf(place)
+        return replace(self, positions=_with_missing(plain, place), missing_at=place, splits=splits)
+
+    def apart(self) -> Domain:
+        """The same domain with missing values alone."""
+        if not self.missing:
+            return self
+        splits = None if self.splits is None else self.splits.without(self.missing_code)
+        return replace(self, positions=np.delete(self.positions, self.missing_code), alone=True, splits=splits)
 
     def encode(self, values: Sequence[Any]) -> Ints:
         """The code of each value; None is a missing one."""
@@ -63,19 +103,21 @@ class Domain:
         for i, value in enumerate(values):
             if value is None:
                 if not self.missing:
-                    raise InputError(f"the column {self.name!r} has a missing value, and its domain has none")
-                codes[i] = self.size - 1
-            elif self.edges:
-                codes[i] = np.searchsorted(self.edges, float(value), side="right") - 1
-                if not 0 <= codes[i] < self.present:
+                    raise InputError(f"The column {self.name!r} has a missing value, but its domain does not have one.")
+                codes[i] = self.missing_code
+                continue
+            if self.edges:
+                number = int(np.searchsorted(self.edges, float(value), side="right")) - 1
+                if not 0 <= number < self.present:
                     raise InputError(
-                        f"the column {self.name!r} has the value {value:g}, outside its intervals "
-                        f"({self.edges[0]:g} up to, not including, {self.edges[-1]:g}): give a wider range"
+                        f"The column {self.name!r} has the value {value:g}, which is outside of its intervals "
+                        f"({self.edges[0]:g} up to, not including, {self.edges[-1]:g}). Widen the range."
                     )
             elif value in place:
-                codes[i] = place[value]
+                number = place[value]
             else:
-                raise InputError(f"the column {self.name!r} has the value {value!r}, which is not in its domain")
+                raise InputError(f"The column {self.name!r} has the value {value!r}, which is not in its domain.")
+            codes[i] = self.code_of(number)
         return codes
 
 
@@ -85,39 +127,68 @@ def numeric_domain(
     missing: bool,
     granularity: float | Sequence[float] | None = None,
     cuts: Sequence[float] | None = None,
+    *,
+    show_extremes: bool = True,
 ) -> Domain:
     """A domain of numbers: intervals of a granularity (step, or step, low, high), at given cuts, or exact values.
 
     >>> numeric_domain("age", [17, 38, 90], False, granularity=(5, 1, 101)).size
     20
     """
-    found = sorted({float(v) for v in values})
-    whole = all(v == math.floor(v) for v in found)
+    numbers = sorted({float(v) for v in values})
+    whole = all(v == math.floor(v) for v in numbers)
     if granularity is not None and cuts is not None:
-        raise UsageError(f"the column {name!r} has a granularity and cut points: give one of them")
-    if not found:
+        raise UsageError(f"The column {name!r} has a granularity and cut points. Remove one of them.")
+    if not numbers:
         return Domain(name, True, (), (), np.zeros(int(missing)), missing=missing)
     edges: tuple[float, ...] = ()
+    is_open = not show_extremes
     if granularity is not None:
-        edges = _granular_edges(name, found, granularity)
+        edges = _granular_edges(name, numbers, granularity)
+        # Intervals of more than one value are rounded outward, and a given range is nobody's value.
+        is_open = is_open and not isinstance(granularity, Sequence) and whole and float(granularity) <= 1
     elif cuts is not None:
-        edges = _cut_edges(name, found, cuts)
+        edges = _cut_edges(name, numbers, cuts)
     if edges:
         whole = whole and all(e == math.floor(e) for e in edges)
-        _check_size(name, len(edges) - 1)
-        return Domain(name, True, (), edges, np.arange(len(edges) - 1.0 + missing), missing=missing, whole=whole)
-    if len(found) > MOST_EXACT:
-        step = _round_step((found[-1] - found[0]) / 50)
+        check_size(name, len(edges) - 1)
+        positions = _with_missing(np.arange(len(edges) - 1.0), len(edges) - 1 if missing else None)
+        return Domain(name, True, (), edges, positions, missing=missing, whole=whole, is_open=is_open)
+    if len(numbers) > MOST_EXACT:
+        step = _round_step((numbers[-1] - numbers[0]) / 50)
         raise UsageError(
-            f"the column {name!r} has {len(found):,} distinct numbers: give it a granularity, for example "
-            f"--granularity {name}={step:g} (granularity={{{name!r}: {step:g}}} in Python), or cut points"
+            f"The column {name!r} has {len(numbers):,} distinct numbers, which is too many to use each of them. Add a "
+            f"granularity, for example --granularity {name}={step:g} (granularity={{{name!r}: {step:g}}} in Python), "
+            "or cut points."
         )
-    positions = np.array(found)
-    if missing:  # one mean step beyond the largest
-        positions = np.append(
-            positions, found[-1] + (found[-1] - found[0]) / max(len(found) - 1, 1) + (len(found) == 1)
-        )
-    return Domain(name, True, tuple(found), (), positions, missing=missing, whole=whole)
+    positions = _with_missing(np.array(numbers), len(numbers) if missing else None)
+    return Domain(name, True, tuple(numbers), (), positions, missing=missing, whole=whole, is_open=is_open)
+
+
+def date_domain(
+    name: str, days: Sequence[float], missing: bool, unit: str | None = None, *, show_extremes: bool = False
+) -> Domain:
+    """A domain of dates, as days since 1970: intervals of a unit (day, month, quarter, year), or the days that occur.
+
+    >>> date_domain("born", [0.0, 1.0, 400.0], False, "quarter").positions.tolist()
+    [0.0, 4.0]
+    """
+    numbers = sorted({math.floor(day) for day in days})
+    if not numbers:
+        return Domain(name, True, (), (), np.zeros(int(missing)), missing=missing, unit="day")
+    is_open = not show_extremes
+    if unit in (None, "day"):
+        _check_days(name, len(numbers))
+        values = tuple(float(day) for day in numbers)
+        positions = _with_missing(np.array(values), len(numbers) if missing else None)
+        return Domain(name, True, values, (), positions, missing=missing, whole=True, unit="day", is_open=is_open)
+    check_choice("unit of dates", unit, UNITS)
+    edges = np.array(unit_edges(numbers[0], numbers[-1], str(unit)))
+    held = np.unique(np.searchsorted(edges, numbers, side="right") - 1)  # the units that have a date
+    _check_days(name, held.size)
+    positions = _with_missing(held.astype(np.float64), held.size if missing else None)
+    starts = (*edges[held].tolist(), float(edges[-1]))
+    return Domain(name, True, (), starts, positions, missing=missing, whole=True, unit=str(unit), is_open=is_open)
 
 
 def nominal_domain(
@@ -127,77 +198,118 @@ def nominal_domain(
     missing: bool,
     order: str | Sequence[Any] = "auto",
     taxonomy: Taxonomy | None = None,
+    *,
+    free_cuts: bool = False,
 ) -> Domain:
-    """A domain of names, in the given order; with a taxonomy, in the order of its leaves unless told otherwise."""
+    """A domain of names, in the given order; along a taxonomy in the order of its leaves, with its nodes as categories.
+
+    free_cuts: neighbouring leaves of a taxonomy may form a category that is not a node.
+    """
+    splits = None
     if not isinstance(order, str):
         ordered = tuple(str(v) for v in order)
-        _check_known(name, values, ordered, "the given order")
+        _check_known(name, values, ordered, "the order")
         if len(set(ordered)) < len(ordered):
-            raise UsageError(f"the order of {name!r} names a value twice")
+            raise UsageError(f"The order of {name!r} names a value twice. Name each value once.")
     else:
         check_choice("order", order, ORDERS)
         if order == "taxonomy":
             if taxonomy is None:
-                raise UsageError(f"the column {name!r} is to be ordered by a taxonomy, but has none: give one")
+                raise UsageError(
+                    f"The column {name!r} has the order taxonomy, but no taxonomy. Add --taxonomy {name}=FILE."
+                )
             ordered = taxonomy.leaves
+            splits = None if free_cuts else splits_of(taxonomy)
         else:
             ordered = tuple(sorted(values))
-        if order in ("auto", "frequency"):  # where any order will do, this is a good one to start from
-            often = dict(zip(values, counts, strict=True))
-            ordered = tuple(sorted(ordered, key=lambda v: (-often[v], v)))
+        if order in ("auto", "frequency"):  # with auto, the search starts from this order
+            frequency = dict(zip(values, counts, strict=True))
+            ordered = tuple(sorted(ordered, key=lambda v: (-frequency[v], v)))
     if taxonomy is not None:
         _check_known(name, values, taxonomy.leaves, "the taxonomy")
-    _check_size(name, len(ordered))
-    positions = np.arange(float(len(ordered) + missing))
-    return Domain(name, False, ordered, (), positions, free=order == "auto", missing=missing, taxonomy=taxonomy)
+    check_size(name, len(ordered))
+    end = len(ordered) if missing else None
+    positions = _with_missing(np.arange(float(len(ordered))), end)
+    if splits is not None and end is not None:
+        splits = splits.with_leaf(end)
+    domain = Domain(
+        name, False, ordered, (), positions, free=order == "auto", missing=missing, taxonomy=taxonomy, splits=splits
+    )
+    if splits is None or not missing or not values:
+        return domain
+    # At the end a missing value is a child of the root: a few of them would close the whole taxonomy.
+    most_frequent = max(zip(counts, values, strict=True))[1]
+    return domain.at(ordered.index(most_frequent) + 1)
 
 
-def _granular_edges(name: str, found: Sequence[float], granularity: float | Sequence[float]) -> tuple[float, ...]:
+def _with_missing(positions: Floats, place: int | None) -> Floats:
+    """The positions of values and, before the value of this number, of missing ones: one mean step apart."""
+    if place is None:
+        return positions
+    if not positions.size:
+        return np.zeros(1)
+    step = float(positions[-1] - positions[0]) / max(positions.size - 1, 1) + (positions.size == 1)
+    before = positions[place - 1] + step if place > 0 else positions[0]
+    return np.concatenate([positions[:place], [before], positions[place:] + step])
+
+
+def _granular_edges(name: str, numbers: Sequence[float], granularity: float | Sequence[float]) -> tuple[float, ...]:
     parts = [float(g) for g in granularity] if isinstance(granularity, Sequence) else [float(granularity)]
     if len(parts) not in (1, 3) or not parts[0] > 0 or not all(map(math.isfinite, parts)):
-        raise UsageError(f"the granularity of {name!r} must be a step above 0, or step, low, high, not {granularity!r}")
+        raise UsageError(
+            f"The granularity of {name!r} must be a width above 0, or width, low, high, not {granularity!r}."
+        )
     step = parts[0]
     if len(parts) == 3:
         low, high = parts[1:]
-        if not low <= found[0] or not found[-1] < high:
+        if not low <= numbers[0] or not numbers[-1] < high:
             raise UsageError(
-                f"the range of {name!r} ({low:g} up to, not including, {high:g}) does not hold all of its values "
-                f"({found[0]:g} to {found[-1]:g})"
+                f"The range of {name!r} ({low:g} up to, not including, {high:g}) does not contain all of its values "
+                f"({numbers[0]:g} to {numbers[-1]:g}). Widen the range."
             )
     else:
-        if not all(math.isfinite(end / step) for end in (found[0], found[-1])):
-            raise UsageError(f"the granularity {step:g} is too small for {name!r}: take a wider step")
-        low = math.floor(found[0] / step) * step
-        high = math.floor(found[-1] / step) * step + step
+        if not all(math.isfinite(end / step) for end in (numbers[0], numbers[-1])):
+            raise UsageError(f"The granularity {step:g} is too small for {name!r}. Use a wider one.")
+        low = math.floor(numbers[0] / step) * step
+        high = math.floor(numbers[-1] / step) * step + step
     if not math.isfinite((high - low) / step):
-        raise UsageError(f"the granularity {step:g} is too small for {name!r}: take a wider step")
+        raise UsageError(f"The granularity {step:g} is too small for {name!r}. Use a wider one.")
     intervals = math.ceil((high - low) / step - 1e-9)
-    _check_size(name, intervals)
+    check_size(name, intervals)
     edges = [low + i * step for i in range(intervals + 1)]
-    edges[-1] = max(edges[-1], math.nextafter(found[-1], math.inf))
+    edges[-1] = max(edges[-1], math.nextafter(numbers[-1], math.inf))
     return tuple(edges)
 
 
-def _cut_edges(name: str, found: Sequence[float], cuts: Sequence[float]) -> tuple[float, ...]:
+def _cut_edges(name: str, numbers: Sequence[float], cuts: Sequence[float]) -> tuple[float, ...]:
     inside = sorted({float(c) for c in cuts})
     if not inside or not all(map(math.isfinite, inside)):
-        raise UsageError(f"the cut points of {name!r} must be finite numbers, not {list(cuts)!r}")
-    low = min(found[0], inside[0])
-    beyond = found[-1] + 1 if found[-1] == math.floor(found[-1]) else math.nextafter(found[-1], math.inf)
+        raise UsageError(f"The cut points of {name!r} must be finite numbers, not {list(cuts)!r}.")
+    low = min(numbers[0], inside[0])
+    beyond = numbers[-1] + 1 if numbers[-1] == math.floor(numbers[-1]) else math.nextafter(numbers[-1], math.inf)
     return tuple([low] * (low < inside[0]) + inside + [beyond] * (beyond > inside[-1]))
 
 
 def _check_known(name: str, values: Sequence[str], ordered: Sequence[str], where: str) -> None:
     unknown = [v for v in values if v not in set(ordered)]
     if unknown:
-        raise InputError(f"the column {name!r} has the value {unknown[0]!r}, which is not in {where}: add it there")
+        raise InputError(f"The column {name!r} has the value {unknown[0]!r}, which is not in {where}. Add it there.")
 
 
-def _check_size(name: str, size: int) -> None:
+def _check_days(name: str, size: int) -> None:
+    if size > MOST_DAYS:
+        raise UsageError(
+            f"The column {name!r} has {size:,} days or intervals of dates, more than {MOST_DAYS:,}. Take a coarser "
+            f"unit: --granularity {name}=month."
+        )
+
+
+def check_size(name: str, size: int) -> None:
+    """An error for a domain with too many values."""
     if size > MOST_VALUES:
         raise UsageError(
-            f"the column {name!r} has {size:,} values or intervals, more than {MOST_VALUES:,}: take a coarser "
-            "granularity, or treat it as an identifier"
+            f"The column {name!r} has {size:,} values or intervals; at most {MOST_VALUES:,} are possible. Use a "
+            f"coarser granularity, or remove the column with --identifiers {name}."
         )
 
 

@@ -1,30 +1,34 @@
-"""Readable names of categories: an interval, a node of the taxonomy, or the joined values.
+"""Readable labels of categories: intervals, a taxonomy's node where the category is exactly that node, else the values.
 
     [20-34]           whole numbers from 20 to 34        [1.5-3)   numbers from 1.5 up to, not including, 3
+    <= 21, >= 65      the ends of an open domain         2001-03 to 2001-07   dates
     Europe            a node of the taxonomy             France | Italy   joined values
     all but A | B     most of the domain                 any       all of it
-A name is unique within its column. Missing values have a name, too.
+    France and 11 more   a long list of values, which the legend has in full
+Labels are unique within a column. Missing values are named, never left blank.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from shoal.table.dates import date_text
 from shoal.table.domain import Domain
 
 SUPPRESSED = "*"
 ANY = "any"
 MOST_LEFT_OUT = 4  # values that "all but" may leave out
+LONGEST = 60  # characters of joined values; longer lists are cut
 
 
-def group_names(domain: Domain, groups: Sequence[Sequence[int]]) -> list[str]:
-    """A name for each category, which is a sequence of value codes."""
-    plain = [group_name(domain, group) for group in groups]
+def group_names(domain: Domain, groups: Sequence[Sequence[int]], full: bool = False) -> list[str]:
+    """A label for each category, plain as value codes; full: also where it is long."""
+    plain = [group_name(domain, group, full) for group in groups]
     taken = {str(value) for value in domain.values}
     names: list[str] = []
     for group, name in zip(groups, plain, strict=True):
         single = len(group) == 1 and not domain.edges
-        # A node may have the name of a value, and two categories may share a name: then join the values.
+        # A node named like another value, or two categories that share a name: fall back to the joined values.
         if plain.count(name) > 1 or (not single and name in taken) or name == SUPPRESSED:
             name = " | ".join(value_name(domain, code) for code in group)
         while name in names or name == SUPPRESSED or (not single and name in taken):
@@ -33,59 +37,95 @@ def group_names(domain: Domain, groups: Sequence[Sequence[int]]) -> list[str]:
     return names
 
 
-def group_name(domain: Domain, group: Sequence[int]) -> str:
-    """The simplest name of a category."""
+def group_name(domain: Domain, group: Sequence[int], full: bool = False) -> str:
+    """The plainest label of a category."""
+    inside = domain.numbers_of(group)
+    has_missing = len(inside) < len(group)
     if len(group) == domain.size and domain.size > 1 and not domain.numeric:
         return domain.taxonomy.name_of(frozenset(domain.values)) or ANY if domain.taxonomy else ANY
     if domain.numeric:
-        inside = [code for code in group if code < domain.present]
         parts = [interval(domain, inside)] if inside else []
-        return " or ".join(parts + [missing_name(domain)] * (len(inside) < len(group)))
-    names = [value_name(domain, code) for code in group]
-    if domain.taxonomy is not None and len(group) > 1 and domain.present not in group:
+        return " or ".join(parts + [missing_name(domain)] * has_missing)
+    names = [str(domain.values[number]) for number in inside]
+    if domain.taxonomy is not None and len(inside) > 1:
         node = domain.taxonomy.name_of(frozenset(names))
         if node is not None:
-            return node
+            return f"{node} or {missing_name(domain)}" if has_missing else node
+    gap = [missing_name(domain)] * has_missing
     left_out = sorted(set(range(domain.size)) - set(group))
     if len(left_out) <= MOST_LEFT_OUT and len(group) > 2 * MOST_LEFT_OUT:
-        return "all but " + " | ".join(value_name(domain, code) for code in left_out)
-    return " | ".join(names)
+        label = "all but " + " | ".join(value_name(domain, code) for code in left_out)
+        if full or len(label) <= LONGEST:
+            return label
+    label = " | ".join(names + gap)
+    if full or len(label) <= LONGEST or len(names) < 2:
+        return label
+    return " or ".join([f"{names[0]} and {len(names) - 1} more", *gap])
+
+
+def members(domain: Domain, group: Sequence[int]) -> list[str]:
+    """The values of a category, each with its own label."""
+    return [value_name(domain, code) for code in group]
 
 
 def value_name(domain: Domain, code: int) -> str:
-    """The name of a single value."""
-    if code >= domain.present:
+    """The label of a single value."""
+    inside = domain.numbers_of([code])
+    if not inside:
         return missing_name(domain)
-    return interval(domain, [code]) if domain.numeric else str(domain.values[code])
+    return interval(domain, inside) if domain.numeric else str(domain.values[inside[0]])
 
 
 def missing_name(domain: Domain) -> str:
-    """The name of missing values, which differs from every value."""
+    """What missing values are called: a word that no value has."""
     name = "missing"
     while name in domain.values:
         name = f"({name})"
     return name
 
 
-def interval(domain: Domain, codes: Sequence[int]) -> str:
-    """The name of the interval of neighbouring numbers; the name of a single exact number is the number."""
+def interval(domain: Domain, numbers: Sequence[int]) -> str:
+    """The interval that neighbouring values cover; a single exact value is itself.
+
+    An open domain shows neither its smallest nor its largest value, unless a category has only that one.
+    """
+    first, last = numbers[0], numbers[-1]
+    closed, low, high = bounds(domain, numbers)
+    shown_low, shown_high = (value_text(domain, bound) for bound in (low, high))
+    if closed and shown_low == shown_high:
+        return shown_low
+    starts, ends = first == 0 and domain.is_open, last == domain.present - 1 and domain.is_open
+    if starts and ends:
+        return ANY
+    if starts:
+        return f"{'<=' if closed else '<'} {shown_high}"
+    if ends:
+        return f">= {shown_low}"
+    if domain.unit:
+        return f"{shown_low} to {shown_high}"
+    return f"[{shown_low}{' to ' if low < 0 or high < 0 else '-'}{shown_high}{']' if closed else ')'}"
+
+
+def bounds(domain: Domain, numbers: Sequence[int]) -> tuple[bool, float, float]:
+    """Whether the upper bound belongs to neighbouring values, and their bounds."""
+    first, last = numbers[0], numbers[-1]
     if not domain.edges:
-        low, high = domain.values[codes[0]], domain.values[codes[-1]]
-        return number(low) if low == high else _between(low, high, "]")
-    low, high = domain.edges[codes[0]], domain.edges[codes[-1] + 1]
-    if not domain.whole:
-        return _between(low, high, ")")
-    return number(low) if high - 1 == low else _between(low, high - 1, "]")
+        return True, domain.values[first], domain.values[last]
+    if domain.unit:  # the first days of the first and the last unit
+        return True, domain.edges[first], domain.edges[last]
+    low, high = domain.edges[first], domain.edges[last + 1]
+    return (True, low, high - 1) if domain.whole else (False, low, high)
+
+
+def value_text(domain: Domain, value: float) -> str:
+    """A number or a date as text."""
+    return date_text(value, domain.unit) if domain.unit else number(value)
 
 
 def number(value: float) -> str:
-    """A number without unnecessary decimals.
+    """A number without a needless point.
 
     >>> number(34.0), number(1e15), number(0.1)
     ('34', '1000000000000000', '0.1')
     """
     return str(int(value)) if value == int(value) and abs(value) < 2**53 else repr(float(value))
-
-
-def _between(low: float, high: float, end: str) -> str:
-    return f"[{number(low)}{' to ' if low < 0 or high < 0 else '-'}{number(high)}{end}"

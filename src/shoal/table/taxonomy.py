@@ -1,7 +1,9 @@
-"""Taxonomies of nominal values, from CSV, JSON or TOML files or from nested dictionaries and lists.
+"""Taxonomies of names and codes: read from CSV, JSON or TOML, or given as nested dictionaries and lists.
 
-Each row of a CSV file has a leaf and its ancestors up to the root, separated by `;` or `,`, as in the hierarchies of
-ARX. JSON and TOML files are nested: {"node": {"node": ["leaf", "leaf"]}}. The leaves have the order of the file.
+A CSV file has a leaf in each row, followed by its ancestors from the nearest to the root (ARX's hierarchies), with `;`
+or `,` between. A first row that shares no cell with the others, and is named like the column or lacks their root, is a
+header. JSON and TOML nest: {"node": {"node": ["leaf", "leaf"]}}. The leaves' order is that of a walk from the root,
+children in the order of the file.
 """
 
 from __future__ import annotations
@@ -12,9 +14,13 @@ import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from shoal.arrays import Ints
 from shoal.errors import InputError
 
 Leaves = tuple[str, ...]
@@ -22,7 +28,7 @@ Leaves = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Taxonomy:
-    """The leaves in order, and the leaves under each inner node."""
+    """Leaves in order, and for each inner node the leaves under it."""
 
     leaves: Leaves
     nodes: tuple[tuple[str, frozenset[str]], ...]
@@ -30,6 +36,67 @@ class Taxonomy:
     def name_of(self, values: frozenset[str]) -> str | None:
         """The node whose leaves are exactly these values."""
         return next((name for name, under in self.nodes if under == values), None)
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """The nodes of a taxonomy over its leaves in order: which node two neighbouring leaves have in common.
+
+    parent: of each node, -1 for the root; parents come first. node_at: for each two neighbouring leaves, the lowest
+    node above both. A node that is split shows its children, if its parent is split too.
+    """
+
+    parent: Ints
+    node_at: Ints
+
+    def cuts(self, split: Any) -> Any:
+        """Which neighbouring leaves are apart, for a row of split nodes (1 or 0) or for many rows."""
+        is_split = np.array(split, copy=True)
+        for node, parent in enumerate(self.parent):
+            if parent >= 0:
+                is_split[..., node] &= is_split[..., parent]
+        return is_split[..., self.node_at]
+
+    def split_nodes(self, leaves: Ints, labels: Ints) -> Any:
+        """Which nodes are split by the categories of some leaves; a node with fewer than two of them is split."""
+        here = self.among(leaves).node_at
+        is_split = np.ones(self.parent.size, dtype=np.uint8)
+        is_split[here[labels[1:] == labels[:-1]]] = 0
+        return is_split
+
+    def among(self, leaves: Ints) -> Splits:
+        """The nodes over some of the leaves."""
+        ends = pairwise(leaves.tolist())
+        # Nodes are numbered from the widest on: the lowest node above two leaves is the widest between them.
+        return Splits(self.parent, np.array([self.node_at[a:b].min() for a, b in ends], dtype=np.int64))
+
+    def with_leaf(self, place: int) -> Splits:
+        """One more leaf before that of this number, a sibling of the one before; at the end, a child of the root."""
+        size = self.node_at.size + 1
+        if place >= size or size == 1:
+            return Splits(self.parent, np.append(self.node_at, 0))
+        place = max(place, 1)
+        around = self.node_at[max(place - 2, 0) : place]
+        return Splits(self.parent, np.insert(self.node_at, place - 1, around.max()))
+
+    def without(self, place: int) -> Splits:
+        """The nodes without a leaf."""
+        return self.among(np.delete(np.arange(self.node_at.size + 1), place))
+
+
+def splits_of(taxonomy: Taxonomy) -> Splits:
+    """The nodes of a taxonomy as splits of its leaves; a taxonomy without a root gets one."""
+    place = {leaf: i for i, leaf in enumerate(taxonomy.leaves)}
+    ends = {(0, len(place) - 1)}
+    for _, under in taxonomy.nodes:
+        places = [place[leaf] for leaf in under]
+        ends.add((min(places), max(places)))
+    node_at = np.full(max(len(place) - 1, 0), -1, dtype=np.int64)
+    parents = []
+    for node, (first, last) in enumerate(sorted(ends, key=lambda end: (end[0] - end[1], end))):
+        parents.append(int(node_at[first]) if node else -1)
+        node_at[first:last] = node
+    return Splits(np.array(parents, dtype=np.int64), node_at)
 
 
 def read_taxonomy(source: Any, column: str) -> Taxonomy:
@@ -61,12 +128,12 @@ def _from_file(path: Path, column: str) -> Any:
         problem = "it is nested too deeply" if isinstance(error, RecursionError) else error
         raise InputError(f"The taxonomy {str(path)!r} is not valid {path.suffix[1:].upper()}: {problem}.") from None
     try:
-        return _from_rows(text, str(path))
+        return _from_rows(text, str(path), column)
     except csv.Error as error:
         raise InputError(f"The taxonomy {str(path)!r} is not valid CSV: {error}.") from None
 
 
-def _from_rows(text: str, where: str) -> dict[str, Any]:
+def _from_rows(text: str, where: str, column: str) -> dict[str, Any]:
     delimiter = ";" if ";" in text.split("\n", 1)[0] else ","
     paths: list[list[str]] = []
     for number, row in enumerate(csv.reader(text.splitlines(), delimiter=delimiter), start=1):
@@ -78,12 +145,23 @@ def _from_rows(text: str, where: str) -> dict[str, Any]:
         # A level that does not generalize a value repeats it; keep it once.
         path = [cell for i, cell in enumerate(cells) if cell and cell not in cells[:i]]
         paths.append(path[::-1])
+    if _is_header(paths, column):
+        paths = paths[1:]
     tree: dict[str, Any] = {}
     for path in paths:
         branch = tree
         for name in path:
             branch = branch.setdefault(name, {})
     return tree
+
+
+def _is_header(paths: list[list[str]], column: str) -> bool:
+    """Whether the first row names the levels: it has no cell of another row, and the column's name or another root."""
+    first, others = paths[0] if paths else [], paths[1:]
+    if len(others) < 2 or set(first) & {cell for path in others for cell in path}:
+        return False
+    roots = {path[0] for path in others}
+    return first[-1].lower() == column.lower() or (len(roots) == 1 and len(first) > 1)
 
 
 def _from_nested(tree: Any, where: str) -> Taxonomy:
@@ -103,7 +181,7 @@ def _from_nested(tree: Any, where: str) -> Taxonomy:
 
 
 def _walk(tree: Any, nodes: list[tuple[str, Leaves]], where: str) -> Iterator[str]:
-    """Yield the leaves below a node, and add every inner node to `nodes`."""
+    """The leaves below, noting every inner node on the way."""
     if isinstance(tree, Mapping):
         for name, below in tree.items():
             inside: Leaves = tuple(_walk(below, nodes, where)) or (str(name),)

@@ -201,7 +201,7 @@ def test_the_front_can_be_picked_from(tmp_path):
         ({"quasi": ["age"], "suppress": 1.0}, "suppress must be a share"),
         ({"quasi": ["age"], "l": 2}, "l and t are about confidential columns"),
         ({"quasi": ["age"], "granularity": {"agee": 5}}, "Did you mean 'age'"),
-        ({"quasi": ["town"], "granularity": {"town": 5}}, "holds no numbers"),
+        ({"quasi": ["town"], "granularity": {"town": 5}}, "holds names: granularity"),
         ({"quasi": ["town"], "method": "nsga2", "effort": "quick"}, "The method nsga2 does not use effort"),
         ({"quasi": ["town"], "method": "nsga2", "order": "auto"}, "in a given order"),
         ({"quasi": ["town"], "order": "taxonomy"}, "has none"),

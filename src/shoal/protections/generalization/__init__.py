@@ -33,7 +33,8 @@ METHODS = (
     Method("nsga2", "The published genetic algorithm for several objectives (NSGA-II)"),
     Method("exact", "The best categories of a small table, proved by branch and bound"),
 )
-ORDERS = ("auto", "alphabetical", "frequency", "taxonomy")
+ORDERS = ("auto", "alphabetical", "frequency", "taxonomy", "codes")
+UNITS = ("day", "month", "quarter", "year")
 LIMITS = (
     (
         "Categories still narrow a value down.",
@@ -51,7 +52,10 @@ GENERALIZE = Protection(
     limits=LIMITS,
     promises=(KAnonymity, LDiversity, TCloseness),
     methods=METHODS,
-    files=(("mapping", "save_mapping", "Write the mapping of values to categories here (JSON)."),),
+    files=(
+        ("mapping", "save_mapping", "Write the mapping of values to categories here (JSON)."),
+        ("legend", "save_legend", "Write the values of every category here (CSV), to be published with the release."),
+    ),
     place=3,
 )
 APPLY = Protection(
@@ -98,10 +102,11 @@ def generalize(
         ),
     ] = None,
     granularity: Annotated[
-        Mapping[str, float | Sequence[float]] | None,
+        Mapping[str, float | str | Sequence[float]] | None,
         Option(
-            "Step of a number, or step, low and high: age=5, age=5:0:100.",
-            spelling=ByColumn(Either((Number(), Numbers(":", 3)), hint="STEP[:LOW:HIGH]")),
+            "Step of a number, or step, low and high, or unit of a date (day, month, quarter, year): age=5, "
+            "age=5:0:100, born=month.",
+            spelling=ByColumn(Either((Word(UNITS), Number(), Numbers(":", 3)), hint="STEP[:LOW:HIGH]|UNIT")),
         ),
     ] = None,
     cuts: Annotated[
@@ -111,7 +116,8 @@ def generalize(
     order: Annotated[
         str | Mapping[str, Any] | None,
         Option(
-            f"Order of names: {', '.join(ORDERS)}, for all columns or for one; or the names of one: size=s,m,l.",
+            f"Order of names: {', '.join(ORDERS)}, for all columns or for one; or the names (or codes) of one: "
+            "size=s,m,l.",
             spelling=Either(
                 (ByColumn(Either((Word(ORDERS), Names()))), Word(ORDERS)), hint="NAME|COLUMN=NAME|COLUMN=a,b,…"
             ),
@@ -125,6 +131,16 @@ def generalize(
             recorded=_trees,
         ),
     ] = None,
+    free_cuts: Annotated[
+        bool,
+        Option("Let neighbouring leaves of a taxonomy form a category that is not one of its nodes.", needs="taxonomy"),
+    ] = False,
+    show_extremes: Annotated[
+        bool, Option("Show the smallest and the largest value of numbers and dates in the labels.")
+    ] = False,
+    labels: Annotated[
+        Literal["short", "full"], Option("Cut long lists of values in labels (see --legend), or write them in full.")
+    ] = "short",
     prefer: Annotated[
         tuple[float, float], Option("Preferred loss and bias.", spelling=Numbers(count=2, hint="LOSS,BIAS"))
     ] = (0.2, 1.0),
@@ -156,7 +172,10 @@ def generalize(
     pick: Annotated[
         int | None, Option("Number of the solution of the Pareto front to take.", default_text="the best")
     ] = None,
-    missing: Annotated[Literal["category", "drop", "error"], Option("Handling of missing values.")] = "category",
+    missing: Annotated[
+        Literal["category", "alone", "drop", "error"],
+        Option("Handling of missing values: category may join any category, alone joins none."),
+    ] = "category",
     seed: Seed = 0,
     progress: Progress = silent,
     control: "Control | None" = None,
@@ -165,23 +184,25 @@ def generalize(
 
     A column that is in no list of sets is not generalized, and still counts as known to an intruder. A number without a
     granularity and cut points is taken as it is. order may be auto (any values may join), alphabetical, frequency,
-    taxonomy or a list of values, for all columns or by column. taxonomy is, by column, a file or nested dictionaries.
+    taxonomy, codes or a list of values, for all columns or by column. taxonomy is, by column, a file or nested
+    dictionaries; its nodes are the categories.
     suppress is the share of records that may be suppressed: none are, or at least k. l may be a number,
     ("entropy", l) or ("recursive", c, l).
 
     >>> import polars as pl
     >>> frame = pl.DataFrame({"age": [23, 25, 31, 60, 62, 65], "town": ["a", "a", "b", "c", "c", "c"]})
     >>> generalize(frame, k=3, quasi=["age", "town"]).table["age"].to_list()
-    ['[23-31]', '[23-31]', '[23-31]', '[60-65]', '[60-65]', '[60-65]']
+    ['<= 31', '<= 31', '<= 31', '>= 60', '>= 60', '>= 60']
     """
+    from shoal.protections.generalization.columns import DomainOptions
     from shoal.protections.generalization.nsga2 import Settings
-    from shoal.protections.generalization.protect import Confidentiality, Domains, Searching, protect
+    from shoal.protections.generalization.protect import Confidentiality, Searching, protect
 
     return protect(
         data,
         k,
         quasi,
-        Domains(granularity, cuts, order, taxonomy),
+        DomainOptions(granularity, cuts, order, taxonomy, free_cuts, show_extremes, missing),
         Confidentiality(l, t, distance),
         Searching(method, effort, Settings(population, evaluations, crossover, mutation, published), seed),
         sets=sets,
@@ -189,7 +210,7 @@ def generalize(
         weights=weights,
         suppress=suppress,
         pick=pick,
-        missing=missing,
+        full_labels=labels == "full",
     )
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from shoal.arrays import Ints
 from shoal.engine.control import Control, current
 from shoal.errors import UsageError
-from shoal.protections.generalization.bits import Bits, labels_of_bits
+from shoal.protections.generalization.bits import Bits
 from shoal.protections.generalization.evaluate import Problem, without_empty
 from shoal.protections.generalization.front import Front, front_of, points_of
 from shoal.protections.generalization.search import search
@@ -39,7 +39,7 @@ def exact(problem: Problem, *, seed: int = 0, limit: int = 300_000, control: Con
     proved = not control.stopped and tree.explore()
     points = list(first.points)
     if tree.best is not None:
-        points += points_of(problem, whole(labels_of_bits(tree.best, small.sizes))[None])
+        points += points_of(problem, whole(small.labels_of(tree.best))[None])
     return front_of(points, first.evaluations + tree.evaluations, optimal=proved, **control.facts)
 
 
@@ -84,7 +84,7 @@ class _Tree:
             return open_cuts
         trial = np.repeat(cuts[None], open_cuts.size, axis=0)
         trial[np.arange(open_cuts.size), open_cuts] = 1
-        costs = self.problem.evaluate(labels_of_bits(trial, self.problem.sizes))
+        costs = self.problem.evaluate(self.problem.labels_of(trial))
         self.evaluations += open_cuts.size
         kept = costs.suppressed == 0
         for i in np.flatnonzero(kept):
@@ -95,7 +95,7 @@ class _Tree:
 
     def _can_improve(self, cuts: Bits, full: Bits) -> bool:
         """Whether the least loss and bias below this node could beat the best."""
-        both = labels_of_bits(np.array([cuts, full]), self.problem.sizes)
+        both = self.problem.labels_of(np.array([cuts, full]))
         costs = self.problem.evaluate(both)
         self.evaluations += 2
         largest = float(costs.necd[1] * (self.problem.n - 1) + costs.effective_k[1]) if costs.effective_k[1] else 0.0
@@ -106,7 +106,7 @@ class _Tree:
 
     def _loss(self, bits: Bits) -> float:
         """NWP with all rows kept."""
-        return loss_of(self.problem, labels_of_bits(bits, self.problem.sizes))
+        return loss_of(self.problem, self.problem.labels_of(bits))
 
     def _gain(self, full: Bits, open_cuts: Ints) -> NDArray[np.float64]:
         """How much the loss would rise without each open cut."""

@@ -1,4 +1,4 @@
-"""What `shoal generalize` prints of a release, and what `shoal check` takes from its recipe."""
+"""What `shoal generalize` prints, and what `shoal check` takes from its recipe."""
 
 from __future__ import annotations
 
@@ -9,23 +9,26 @@ from shoal.report.page import Grid
 from shoal.report.printed import assessment_table, facts_table
 
 FACTS = ("n", "d", "k", "method", "evaluations", "optimal", "cpu_seconds")
-MOST_POINTS = 30  # of the front
+MOST_POINTS = 30  # rows of the Pareto front and of the legend
 
 
 def show(release: Any) -> list[Grid]:
-    """Values, categories and front as tables."""
+    """The settings, the categories, the values behind cut labels, and the Pareto front as tables."""
     facts = release.facts
     blocks = [facts_table(release.title, {name: facts[name] for name in FACTS if name in facts})]
     if "cuts" in facts:
         rows = [[name, "; ".join(labels), len(labels)] for name, labels in facts["cuts"].items()]
-        blocks.append(Grid(["column", "labels", "groups"], rows, text=2, title="Groups"))
+        blocks.append(Grid(["column", "categories", "number"], rows, text=2, title="Categories"))
+        cut = release.legend_rows()
+        if cut:
+            blocks.append(Grid(["column", "category", "values"], cut[:MOST_POINTS], text=3, title="Legend"))
         keys = ("effective_k", "nwp", "necd", "achievement", "suppressed")
         front = [[i, *(p[key] for key in keys)] for i, p in enumerate(facts["front"], start=1)]
-        title = f"The front (taken: {facts['pick']})"
+        title = f"Pareto front (taken: {facts['pick']})"
         blocks.append(Grid(["pick", *keys], front[:MOST_POINTS], text=0, title=title))
     return [*blocks, assessment_table(release.assessment)]
 
 
 def check_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What the arguments of a step promise, as arguments of `shoal.check`; with sets, k holds over none of all."""
+    """The guarantees of a step as arguments of `shoal.check`. With sets, k does not hold over all columns together."""
     return {} if arguments.get("sets") else {name: arguments.get(name) for name in ("k", "l", "t", "distance")}

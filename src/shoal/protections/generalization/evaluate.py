@@ -1,9 +1,14 @@
-"""A generalization problem: distinct tuples with their counts, and what grouping the values costs (Dewri et al. 2009).
+"""A generalization problem: distinct tuples with their counts, and what categories cost (Dewri et al. 2009).
 
-NWP is the mean over rows of the weighted widths of their values' groups, a suppressed row losing 1;
-NECD is (largest - smallest class) / (rows - 1); effective k is the smallest class. The achievement
-max(w (NWP + eps), (1 - w) (NECD + eps)) leans to the publisher's preference point, and the
-preference deviation NWP + NECD - both preferences breaks ties.
+NWP is the mean over records of the weighted widths of their values' categories; a suppressed record loses 1. NECD is
+(largest - smallest class) / (records - 1); effective k is the smallest class. The achievement max(w (NWP + eps),
+(1 - w) (NECD + eps)) leans to the publisher's preference point. The preference deviation NWP + NECD - both preferences
+breaks ties.
+
+With one set of quasi-identifiers, the records of a class that breaks k, l or t are suppressed, and no other class
+changes. With several sets, a suppressed record leaves its classes of the other sets, which may then break k, l or t
+too: suppression goes on until every class that is left keeps them. The kernel cannot do that, so such problems
+(`cascades`) are evaluated here, record by record.
 """
 
 from __future__ import annotations
@@ -16,13 +21,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.arrays import Floats, Ints
+from shoal.arrays import Bools, Floats, Ints
 from shoal.errors import UsageError
+from shoal.measures.anonymity import classes
+from shoal.measures.diversity import broken_classes
+from shoal.protections.generalization.bits import Bits, labels_of_bits
 from shoal.protections.generalization.constraints import Rules, rules_of
 from shoal.protections.generalization.kernels.classes import count_keys, evaluate_labels
+from shoal.table.taxonomy import Splits
 
 EPSILON = 1e-6
-BLOCK = 512  # packed codes a lookup table may have
+BLOCK = 512  # largest number of packed codes in a lookup table
 
 
 @dataclass(frozen=True)
@@ -34,7 +43,7 @@ class Preference:
 
     def __post_init__(self) -> None:
         if not (0 <= self.loss <= 1 and 0 <= self.bias <= 1):
-            raise UsageError(f"a preference point lies between 0,0 and 1,1, not at {self.loss},{self.bias}")
+            raise UsageError(f"prefer must lie between 0,0 and 1,1, not at {self.loss},{self.bias}.")
 
     @property
     def weight(self) -> float:
@@ -47,7 +56,7 @@ class Preference:
 
 @dataclass(frozen=True)
 class Costs:
-    """Figures of one or more groupings, an entry each. `least` is the smallest class, suppressed ones included."""
+    """Measures of one or more generalizations. `least` is the smallest class, suppressed ones included."""
 
     nwp: Floats
     necd: Floats
@@ -60,7 +69,12 @@ class Costs:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Everything a search needs. codes: attribute by tuple; a code of sizes[j] says: not in this tuple's set."""
+    """Everything a search needs.
+
+    codes: column by tuple; a code of sizes[j] means that the column is not in this tuple's set, or that its missing
+    values stay alone. splits: for each column, the nodes that may be categories; None if they are not restricted.
+    sets: the columns of each set. records, record_values: the codes of each record, and its confidential values.
+    """
 
     codes: NDArray[np.int32]
     counts: Ints
@@ -76,21 +90,44 @@ class Problem:
     rules: Rules
     confidential: Ints
     overall: Floats
+    splits: tuple[Splits | None, ...]
+    sets: tuple[tuple[int, ...], ...]
+    records: tuple[Ints, ...]
+    record_values: tuple[Ints, ...]
 
     @property
     def bits(self) -> int:
-        return sum(size - 1 for size in self.sizes if size > 1)
+        """The length of a chromosome."""
+        return sum(
+            max(size - 1, 0) if splits is None else splits.parent.size
+            for size, splits in zip(self.sizes, self.splits, strict=True)
+        )
+
+    def labels_of(self, bits: Bits) -> Ints:
+        """The categories of a chromosome, or of many."""
+        return labels_of_bits(bits, self.sizes, self.splits)
+
+    @property
+    def cascades(self) -> bool:
+        """Whether records are suppressed beyond those of the classes that break k, l or t at first."""
+        return self.allowed > 0 and bool(self.absent.any())
 
     @cached_property
     def absent(self) -> Ints:
-        """1 for an attribute that some set of quasi-identifiers leaves out."""
+        """1 for a column that some set leaves out, or whose missing values stay alone."""
         return np.array([int((row == size).any()) for row, size in zip(self.codes, self.sizes, strict=True)])
 
     def evaluate(self, labels: Ints) -> Costs:
-        """The costs of groupings: an attribute-by-value array of labels (compact, from 0), or a stack of them."""
+        """The costs of a generalization, a column-by-value array of labels (compact, from 0), or of a stack of them."""
         stack = np.ascontiguousarray(labels[None] if labels.ndim == 2 else labels)
+        if self.cascades:
+            figures = np.array([_cascade(self, candidate)[1] for candidate in stack])
+            return self._costs(figures)
         arguments: list[Any] = [*self._arrays, stack]
-        figures = evaluate_labels(*arguments)
+        return self._costs(evaluate_labels(*arguments))
+
+    def _costs(self, figures: Floats) -> Costs:
+        """The costs from loss, largest and smallest class, suppressed records and smallest class of all."""
         nwp, largest, smallest, suppressed, least = figures.T
         necd = np.maximum(largest - smallest, 0) / max(self.n - 1, 1)
         preference = self.preference
@@ -103,6 +140,31 @@ class Problem:
             suppressed=suppressed.astype(np.int64),
             least=least.astype(np.int64),
         )
+
+    def cascade(self, labels: Ints, completed: bool = False) -> tuple[Bools, Costs]:
+        """Which records a generalization suppresses where suppression cascades, and its costs.
+
+        completed: the smallest class that would be kept is suppressed too.
+        """
+        suppressed, figures = _cascade(self, labels)
+        if completed:
+            label = classes([self.labels_of_record(labels, j) for j in self.sets[0]])
+            sizes = np.bincount(label[~suppressed], minlength=int(label.max()) + 1)
+            smallest = int(np.where(sizes > 0, sizes, self.n + 1).argmin())
+            suppressed, figures = _cascade(self, labels, suppressed | (label == smallest))
+        return suppressed, self._costs(figures[None])
+
+    def labels_of_record(self, labels: Ints, column: int) -> Ints:
+        """The category of each record in a column; missing values that stay alone are one more."""
+        size = self.sizes[column]
+        return np.append(labels[column, :size], size)[self.records[column]]
+
+    @property
+    def is_reachable(self) -> bool:
+        """Whether all values in one category are a solution."""
+        merged = np.zeros((len(self.sizes), max(self.sizes)), dtype=np.int64)
+        costs = self.evaluate(merged)
+        return bool(costs.suppressed[0] <= (self.allowed if self.cascades else 0))
 
     @cached_property
     def _arrays(self) -> tuple[Any, ...]:
@@ -140,23 +202,24 @@ def make_problem(
     confidential: Sequence[NDArray[Any]] = (),
     rules: Rules | None = None,
     sets: Sequence[Sequence[int]] | None = None,
+    splits: Sequence[Splits | None] | None = None,
 ) -> Problem:
-    """Count the distinct tuples of coded columns once; after that nothing depends on the number of rows.
+    """Count the distinct tuples of coded columns once; after that little depends on the number of records.
 
-    positions: of each attribute's values. sets: attributes that must be k-anonymous together (all, by default).
+    positions: of each column's values. sets: columns that must be k-anonymous together (all, by default). splits: the
+    nodes that may be categories, by column. A code of sizes[j] stands for missing values that stay alone; the first
+    column must not have any, because the kernel takes the number of records from it.
     """
     n, d = int(columns[0].size), len(columns)
     sizes = tuple(int(p.size) for p in positions)
     sets = [list(range(d))] if sets is None else [sorted(set(s)) for s in sets]
-    if len(sets) > 1 and suppress > 0:
-        raise UsageError("suppression works with one set of quasi-identifiers: leave out suppress, or name one set")
     scaled = _scaled_positions(positions, weights)
     tuple_of, tuples, counts = _distinct(columns, sizes)
     rules = rules if rules is not None else rules_of([], [])
     held, overall = _confidential_counts(tuple_of, counts.size, confidential, rules)
     rows = np.zeros((d, max(sizes)), dtype=np.int64)
     for j in range(d):
-        rows[j, : sizes[j]] = np.bincount(tuples[j], weights=counts, minlength=sizes[j]).astype(np.int64)
+        rows[j, : sizes[j]] = np.bincount(tuples[j], weights=counts, minlength=sizes[j])[: sizes[j]].astype(np.int64)
     codes, counts, held, set_of = _per_set(tuples, counts, held, sizes, sets)
     return Problem(
         codes=codes,
@@ -173,22 +236,29 @@ def make_problem(
         rules=rules,
         confidential=held,
         overall=overall,
+        splits=tuple(splits) if splits is not None else (None,) * d,
+        sets=tuple(tuple(chosen) for chosen in sets),
+        records=tuple(np.asarray(column, dtype=np.int64) for column in columns),
+        record_values=tuple(np.asarray(column, dtype=np.int64) for column in confidential),
     )
 
 
 def without_empty(problem: Problem) -> tuple[Problem, Callable[[Ints], Ints]]:
-    """The same problem over the values that rows have, and the way back for its groups.
+    """The same problem over the values that records have, and the way back for its categories.
 
-    An empty value between two of a group joins it; any other is a group of its own.
+    An empty value between two of a category joins it; any other is a category of its own.
     """
     held = [np.flatnonzero(problem.rows[j, :size] > 0) for j, size in enumerate(problem.sizes)]
     sizes = tuple(max(int(place.size), 1) for place in held)
-    codes = np.empty_like(problem.codes)
+    codes, records, splits = np.empty_like(problem.codes), [], []
     positions, rows = np.zeros((len(sizes), max(sizes))), np.zeros((len(sizes), max(sizes)), dtype=np.int64)
     for j, place in enumerate(held):
         number = np.full(problem.sizes[j] + 1, sizes[j], dtype=np.int32)  # the last: not in this tuple's set
         number[place] = np.arange(place.size)
         codes[j] = number[problem.codes[j]]
+        records.append(number[problem.records[j]].astype(np.int64))
+        nodes = problem.splits[j]
+        splits.append(None if nodes is None or not place.size else nodes.among(place))
         # Where any values may join, a group costs its size: positions stay a step apart.
         positions[j, : place.size] = problem.positions[j, np.arange(place.size) if problem.free[j] else place]
         rows[j, : place.size] = problem.rows[j, place]
@@ -196,7 +266,10 @@ def without_empty(problem: Problem) -> tuple[Problem, Callable[[Ints], Ints]]:
     def whole(labels: Ints) -> Ints:
         result = np.zeros((len(sizes), max(problem.sizes)), dtype=np.int64)
         for j, place in enumerate(held):
-            size = problem.sizes[j]
+            size, nodes = problem.sizes[j], problem.splits[j]
+            if nodes is not None and place.size:
+                result[j, 1:size] = np.cumsum(nodes.cuts(nodes.split_nodes(place, labels[j, : place.size])))
+                continue
             attribute = size + np.arange(size)
             attribute[place] = labels[j, : place.size]
             if place.size and not problem.free[j]:
@@ -209,7 +282,16 @@ def without_empty(problem: Problem) -> tuple[Problem, Callable[[Ints], Ints]]:
             result[j, :size] = attribute
         return result
 
-    return replace(problem, codes=codes, sizes=sizes, positions=positions, rows=rows), whole
+    small = replace(
+        problem,
+        codes=codes,
+        sizes=sizes,
+        positions=positions,
+        rows=rows,
+        records=tuple(records),
+        splits=tuple(splits),
+    )
+    return small, whole
 
 
 def in_bins(problem: Problem, most: int, bins: int) -> tuple[Problem, Callable[[Ints], Ints]] | None:
@@ -218,7 +300,10 @@ def in_bins(problem: Problem, most: int, bins: int) -> tuple[Problem, Callable[[
     A column with more than `most` values gets at most `bins` bins with about the same number of records each. None if
     no column is that long. A class of bins is a class of values, so what is feasible in bins is feasible.
     """
-    is_long = [size > most and not free for size, free in zip(problem.sizes, problem.free, strict=True)]
+    is_long = [
+        size > most and not free and splits is None
+        for size, free, splits in zip(problem.sizes, problem.free, problem.splits, strict=True)
+    ]
     if not any(is_long):
         return None
     bin_of = [np.arange(size) for size in problem.sizes]
@@ -229,9 +314,11 @@ def in_bins(problem: Problem, most: int, bins: int) -> tuple[Problem, Callable[[
     sizes = tuple(int(number[-1]) + 1 for number in bin_of)
     shape = (len(sizes), max(sizes))
     positions, rows = np.zeros(shape), np.zeros(shape, dtype=np.int64)
-    codes = np.empty_like(problem.codes)
+    codes, records = np.empty_like(problem.codes), []
     for j, number in enumerate(bin_of):
-        codes[j] = np.append(number, sizes[j])[problem.codes[j]]  # the last: not in this tuple's set
+        number_of = np.append(number, sizes[j])  # the last: not in this tuple's set, or missing and alone
+        codes[j] = number_of[problem.codes[j]]
+        records.append(number_of[problem.records[j]])
         held, place = problem.rows[j, : number.size], problem.positions[j, : number.size]
         rows[j, : sizes[j]] = np.bincount(number, weights=held).astype(np.int64)
         positions[j, : sizes[j]] = np.bincount(number, weights=place) / np.bincount(number)
@@ -246,6 +333,7 @@ def in_bins(problem: Problem, most: int, bins: int) -> tuple[Problem, Callable[[
         sizes=sizes,
         positions=positions,
         rows=rows,
+        records=tuple(records),
     )
 
     def whole(labels: Ints) -> Ints:
@@ -258,7 +346,7 @@ def in_bins(problem: Problem, most: int, bins: int) -> tuple[Problem, Callable[[
 
 
 def value_losses(problem: Problem, labels: Ints) -> Floats:
-    """What a row loses by each of its values, attribute by value: the width of the value's group."""
+    """What a record loses by each of its values, column by value: the width of the value's category."""
     losses = np.zeros_like(problem.positions)
     for j, size in enumerate(problem.sizes):
         attribute, place = labels[j, :size], problem.positions[j, :size]
@@ -272,11 +360,48 @@ def value_losses(problem: Problem, labels: Ints) -> Floats:
     return losses
 
 
+def _cascade(problem: Problem, labels: Ints, start: Bools | None = None) -> tuple[Bools, Floats]:
+    """The records to suppress, and loss, largest and smallest class, their number and the smallest class of all."""
+    n = problem.n
+    class_of = [classes([problem.labels_of_record(labels, j) for j in chosen]) for chosen in problem.sets]
+    suppressed = np.zeros(n, dtype=bool) if start is None else start.copy()
+    least, is_first = n, True
+    while True:
+        broken = np.zeros(n, dtype=bool)
+        sizes_kept = []
+        for label in class_of:
+            sizes = np.bincount(label[~suppressed], minlength=int(label.max()) + 1)
+            bad = (sizes > 0) & (sizes < problem.k)
+            kept = np.where(suppressed, sizes.size, label)  # suppressed records are in a class of their own
+            for values, rule in zip(problem.record_values, problem.rules.rules, strict=True):
+                _, compact = np.unique(kept, return_inverse=True)
+                short = broken_classes(compact.reshape(-1), values, rule.l, rule.kind, rule.c, rule.t, rule.distance)
+                bad_records = short[compact.reshape(-1)] & ~suppressed
+                bad[label[bad_records]] = True
+            broken |= bad[label] & ~suppressed
+            sizes_kept.append(sizes[sizes > 0])
+        least = min(least, *(int(sizes.min()) for sizes in sizes_kept)) if is_first else least
+        is_first = False
+        if not broken.any():
+            break
+        suppressed |= broken
+        if suppressed.all():
+            sizes_kept = []
+            break
+    losses, loss = value_losses(problem, labels), np.zeros(n)
+    for j, codes in enumerate(problem.records):
+        loss += np.append(losses[j, : problem.sizes[j]], 0.0)[codes]
+    nwp = float(loss[~suppressed].sum() + suppressed.sum()) / n
+    largest = max((int(sizes.max()) for sizes in sizes_kept), default=0)
+    smallest = min((int(sizes.min()) for sizes in sizes_kept), default=0)
+    return suppressed, np.array([nwp, largest, smallest, suppressed.sum(), least], dtype=np.float64)
+
+
 def _scaled_positions(positions: Sequence[Floats], weights: Sequence[float] | None) -> Floats:
-    """Positions from 0 to the attribute's weight, weights summing to 1."""
+    """Positions from 0 to the column's weight; the weights sum to 1."""
     share = np.full(len(positions), 1.0) if weights is None else np.asarray(weights, dtype=np.float64)
     if share.size != len(positions) or not np.all(share >= 0) or not 0 < share.sum() < np.inf:
-        raise UsageError("weights must be numbers of 0 or more, one an attribute, not all 0")
+        raise UsageError("weights must be numbers of 0 or more, one per column, not all 0.")
     share = share / share.sum()
     scaled = np.zeros((len(positions), max(p.size for p in positions)))
     for j, place in enumerate(positions):
@@ -287,7 +412,8 @@ def _scaled_positions(positions: Sequence[Floats], weights: Sequence[float] | No
 
 
 def _distinct(columns: Sequence[NDArray[Any]], sizes: Sequence[int]) -> tuple[Ints, NDArray[np.int32], Ints]:
-    """The tuple of each row, the tuples (attribute by tuple) and their counts."""
+    """The tuple of each record, the tuples (column by tuple) and their counts."""
+    sizes = [size + 1 for size in sizes]  # the last: missing values that stay alone
     key = columns[0].astype(np.int64)
     extent = sizes[0]
     for column, size in zip(columns[1:], sizes[1:], strict=True):
@@ -308,7 +434,7 @@ def _distinct(columns: Sequence[NDArray[Any]], sizes: Sequence[int]) -> tuple[In
 def _confidential_counts(
     tuple_of: Ints, tuples: int, confidential: Sequence[NDArray[Any]], rules: Rules
 ) -> tuple[Ints, Floats]:
-    """How often each tuple has each confidential value, columns side by side, and the whole table's shares."""
+    """How often each tuple has each confidential value, columns side by side, and the shares in the whole table."""
     held = np.zeros((tuples, rules.width), dtype=np.int64)
     first = 0
     for column, width in zip(confidential, rules.widths, strict=True):
@@ -320,7 +446,7 @@ def _confidential_counts(
 def _per_set(
     tuples: NDArray[np.int32], counts: Ints, held: Ints, sizes: Sequence[int], sets: Sequence[Sequence[int]]
 ) -> tuple[NDArray[np.int32], Ints, Ints, Ints]:
-    """The tuples of each set of attributes, those of all sets side by side; a left-out attribute has code sizes[j]."""
+    """The tuples of each set of columns, those of all sets side by side; a left-out column has the code sizes[j]."""
     parts = []
     for number, chosen in enumerate(sets):
         codes = tuples.copy()
@@ -344,7 +470,7 @@ def _summed(group_of: Ints, groups: int, counts: Ints, held: Ints) -> tuple[Ints
 
 
 def _packed(codes: NDArray[np.int32], radix: Ints) -> tuple[NDArray[np.int32], Ints, Ints]:
-    """Attributes packed into blocks of at most BLOCK codes (or one attribute): fewer lookups a tuple."""
+    """Columns packed into blocks of at most BLOCK codes (or one column): fewer lookups per tuple."""
     blocks: list[list[int]] = []
     extents: list[int] = []
     for j in np.argsort(-radix, kind="stable"):

@@ -1,7 +1,8 @@
 """A generalization as a file: which label each value gets, to be applied to new data.
 
-Numbers are mapped by intervals, so that a number never seen before falls into the interval that
-contains it; a name never seen before is an error, and so is a number outside every interval.
+Numbers and dates are mapped by intervals, so that a number never seen before falls into the interval that contains it.
+A name never seen before is an error, and so is a number outside every interval. The first and the last interval of an
+open domain have no lower or upper bound, which is null in the file.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError
 from shoal.protections.generalization.bits import groups_of
+from shoal.table.dates import date_text, day_of_moment
 from shoal.table.domain import Domain
 from shoal.table.labels import group_names
 
@@ -28,7 +30,10 @@ FORMAT = "shoal generalization"
 
 @dataclass(frozen=True)
 class Group:
-    """A label and what it stands for: names, or numbers from low to high (`closed`: high included)."""
+    """A label and what it stands for: names, or numbers (days since 1970 for dates) from low to high.
+
+    closed: high is included. Without a bound, low or high is infinite; without numbers, both are None.
+    """
 
     label: str
     values: tuple[str, ...] = ()
@@ -45,11 +50,12 @@ class Group:
 
 @dataclass(frozen=True)
 class ColumnMapping:
-    """The groups of one column."""
+    """The categories of one column; dates are numeric too."""
 
     name: str
     numeric: bool
     groups: tuple[Group, ...]
+    dates: bool = False
 
     def labels_of(self, values: Sequence[Any]) -> list[str]:
         """The label of each value; None is a missing one."""
@@ -60,20 +66,21 @@ class ColumnMapping:
         if value is None:
             label = next((group.label for group in self.groups if group.missing), None)
             if label is None:
-                raise InputError(f"the column {self.name!r} has missing values, and the mapping has no label for them")
+                raise InputError(f"The column {self.name!r} has missing values, and the mapping has no label for them.")
             return label
         if self.numeric:
             label = next((group.label for group in self.groups if group.holds(float(value))), None)
             if label is None:
+                shown = date_text(value, "day") if self.dates else f"{value:g}"
                 raise InputError(
-                    f"the column {self.name!r} has the value {value:g}, which lies in none of the mapping's intervals: "
-                    f"{', '.join(group.label for group in self.groups[:8])}"
+                    f"The column {self.name!r} has the value {shown}, which lies in none of the mapping's intervals: "
+                    f"{', '.join(group.label for group in self.groups[:8])}."
                 )
             return label
         if str(value) not in by_name:
             raise InputError(
-                f"the column {self.name!r} has the value {str(value)!r}, which the mapping does not know: "
-                "generalize the data anew, or add the value to one of the mapping's groups"
+                f"The column {self.name!r} has the value {str(value)!r}, which the mapping does not know. "
+                "Generalize the data anew, or add the value to one of the mapping's categories."
             )
         return by_name[str(value)]
 
@@ -95,15 +102,25 @@ class Mapping:
             "version": 1,
             "k": self.k,
             "columns": [
-                {"name": c.name, "numeric": c.numeric, "groups": [_group_dict(g) for g in c.groups]}
+                {
+                    "name": c.name,
+                    "numeric": c.numeric,
+                    **({"dates": True} if c.dates else {}),
+                    "groups": [_group_dict(g, c.dates) for g in c.groups],
+                }
                 for c in self.columns
             ],
         }
 
 
-def mapping_of(domains: Sequence[Domain], labels: NDArray[np.int64], k: int) -> Mapping:
-    """The mapping of a grouping of the domains' values."""
-    return Mapping(k, tuple(_column(domain, labels[j]) for j, domain in enumerate(domains)))
+def mapping_of(domains: Sequence[Domain], labels: NDArray[np.int64], k: int, full: bool = False) -> Mapping:
+    """The mapping of a generalization of the domains' values; full: long labels are not cut."""
+    return Mapping(k, tuple(_column(domain, labels[j], full) for j, domain in enumerate(domains)))
+
+
+def categories(domain: Domain, labels: NDArray[np.int64]) -> list[list[int]]:
+    """The categories of a column as value codes, that of missing values which stay alone included."""
+    return groups_of(labels, domain.size) + ([[domain.missing_code]] if domain.alone else [])
 
 
 def read_mapping(source: str | os.PathLike[str] | Dict[str, Any]) -> Mapping:
@@ -114,11 +131,11 @@ def read_mapping(source: str | os.PathLike[str] | Dict[str, Any]) -> Mapping:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"the mapping {str(path)!r} cannot be read: {error.strerror}") from error
+        raise InputError(f"The mapping {str(path)!r} cannot be read: {error.strerror}.") from error
     except RecursionError:
-        raise InputError(f"the mapping {str(path)!r} is damaged: it is nested too deeply") from None
+        raise InputError(f"The mapping {str(path)!r} is damaged: it is nested too deeply.") from None
     except ValueError as error:
-        raise InputError(f"the mapping {str(path)!r} is not valid JSON: {error}") from error
+        raise InputError(f"The mapping {str(path)!r} is not valid JSON: {error}.") from error
     return _mapping(content, f"the mapping {str(path)!r}")
 
 
@@ -145,35 +162,49 @@ def _read_column(entry: Any) -> ColumnMapping:
     name, numeric = entry["name"], entry["numeric"]
     _require(isinstance(name, str) and bool(name), f"{name!r} is not the name of a column")
     _require(isinstance(numeric, bool), f"'numeric' of the column {name!r} is {numeric!r}, not true or false")
-    groups = tuple(_read_group(group, name, numeric) for group in entry["groups"])
+    dates = entry.get("dates", False)
+    _require(isinstance(dates, bool), f"'dates' of the column {name!r} is {dates!r}, not true or false")
+    groups = tuple(_read_group(group, name, numeric, dates) for group in entry["groups"])
     _require(bool(groups), f"the column {name!r} has no groups")
     labels = [group.label for group in groups]
     _require(len(set(labels)) == len(labels), f"the column {name!r} has two groups with one label")
     held = [value for group in groups for value in group.values]
     _require(len(set(held)) == len(held), f"the column {name!r} has a value in two groups")
-    return ColumnMapping(name, numeric, groups)
+    return ColumnMapping(name, numeric, groups, dates)
 
 
-def _read_group(entry: Any, column: str, numeric: bool) -> Group:
+def _read_group(entry: Any, column: str, numeric: bool, dates: bool) -> Group:
     _require(isinstance(entry, Dict), f"the column {column!r} has a group that is {entry!r}")
     what = f"a group of the column {column!r}"
     known = {"label", "values", "low", "high", "closed", "missing"}
     _require(set(entry) <= known, f"{what} has the key {next(iter(set(entry) - known), '')!r}, which is unknown")
     label, values = entry["label"], entry.get("values", [])
-    low, high = entry.get("low"), entry.get("high")
+    _require(("low" in entry) == ("high" in entry), f"{what} has one bound, not two")
+    low, high = (_read_bound(entry, key, what, dates) for key in ("low", "high"))
     _require(isinstance(label, str) and bool(label), f"{what} has the label {label!r}, not a text")
     _require(isinstance(values, list | tuple), f"{what} has the values {values!r}, not a list")
     _require(all(isinstance(value, str) for value in values), f"{what} has a value that is not a text")
-    _require((low is None) == (high is None), f"{what} has one bound, not two")
-    for bound in (low, high):
-        _require(bound is None or _is_number(bound), f"{what} has the bound {bound!r}, not a number")
-    _require(low is None or low <= high, f"{what} ends at {high!r}, before it begins at {low!r}")
+    _require(low is None or high is None or low <= high, f"{what} ends at {high!r}, before it begins at {low!r}")
     for key in ("closed", "missing"):
         _require(isinstance(entry.get(key, True), bool), f"{what} has {key} = {entry.get(key)!r}, not true or false")
     holds_nothing = low is None and not values and not entry.get("missing", False)
     _require(not holds_nothing, f"{what}, {label!r}, stands for nothing")
     _require(not numeric or not values, f"{what} has names, and the column holds numbers")
-    return Group(**{**entry, "values": tuple(values)})
+    return Group(**{**entry, "values": tuple(values), "low": low, "high": high})
+
+
+def _read_bound(entry: Dict[str, Any], key: str, what: str, dates: bool) -> float | None:
+    """A bound; None if the group has no numbers, infinite if the file has null for it."""
+    if key not in entry:
+        return None
+    bound = entry[key]
+    if bound is None:
+        return -math.inf if key == "low" else math.inf
+    if dates:
+        _require(isinstance(bound, str), f"{what} has the bound {bound!r}, not a date such as '2001-03-31'")
+        return day_of_moment(bound)
+    _require(_is_number(bound), f"{what} has the bound {bound!r}, not a number")
+    return float(bound)
 
 
 def _require(holds: bool, problem: str) -> None:
@@ -189,34 +220,46 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _column(domain: Domain, labels: NDArray[np.int64]) -> ColumnMapping:
-    groups = groups_of(labels, domain.size)
-    names = group_names(domain, groups)
+def _column(domain: Domain, labels: NDArray[np.int64], full: bool) -> ColumnMapping:
+    groups = categories(domain, labels)
+    names = group_names(domain, groups, full)
     return ColumnMapping(
         domain.name,
         domain.numeric,
         tuple(_group(domain, group, name) for group, name in zip(groups, names, strict=True)),
+        dates=bool(domain.unit),
     )
 
 
 def _group(domain: Domain, group: Sequence[int], name: str) -> Group:
-    inside = [code for code in group if code < domain.present]
+    inside = domain.numbers_of(group)
     missing = len(inside) < len(group)
     if not inside or not domain.numeric:
-        return Group(name, values=tuple(str(domain.values[code]) for code in inside), missing=missing)
+        return Group(name, values=tuple(str(domain.values[number]) for number in inside), missing=missing)
+    starts, ends = inside[0] == 0, inside[-1] == domain.present - 1
     if domain.edges:
-        low, high = domain.edges[inside[0]], domain.edges[inside[-1] + 1]
-        return Group(name, low=low, high=high, closed=False, missing=missing)
-    return Group(name, low=domain.values[inside[0]], high=domain.values[inside[-1]], missing=missing)
+        low, high, closed = domain.edges[inside[0]], domain.edges[inside[-1] + 1], False
+    else:
+        low, high, closed = domain.values[inside[0]], domain.values[inside[-1]], True
+    if domain.is_open and low != high:
+        low, high = -math.inf if starts else low, math.inf if ends else high
+    return Group(name, low=low, high=high, closed=closed, missing=missing)
 
 
-def _group_dict(group: Group) -> dict[str, Any]:
-    """Only what says something."""
+def _group_dict(group: Group, dates: bool) -> dict[str, Any]:
+    """What a group holds, without what is empty."""
     plain: dict[str, Any] = {"label": group.label}
     if group.values:
         plain["values"] = list(group.values)
-    if group.low is not None:
-        plain |= {"low": group.low, "high": group.high, "closed": group.closed}
+    if group.low is not None and group.high is not None:
+        plain |= {"low": _bound(group.low, dates), "high": _bound(group.high, dates), "closed": group.closed}
     if group.missing:
         plain["missing"] = True
     return plain
+
+
+def _bound(value: float, dates: bool) -> Any:
+    """A bound as the file has it: null where there is none, dates in ISO form."""
+    if math.isinf(value):
+        return None
+    return date_text(value, "day") if dates else value

@@ -28,7 +28,7 @@ from shoal.arrays import Floats, Ints
 from shoal.engine.control import Control, current
 from shoal.engine.nsga2 import Ranked, ranked, survivors
 from shoal.errors import Stopped
-from shoal.protections.generalization.bits import Bits, labels_of_bits
+from shoal.protections.generalization.bits import Bits
 from shoal.protections.generalization.evaluate import Problem
 from shoal.protections.generalization.front import Front, Point, front_of, points_of
 
@@ -78,8 +78,8 @@ def nsga2(
                 control.show(used, use.evaluations, best, "NSGA-II")
     unique = len(np.unique(values, axis=0))
     merged = np.zeros_like(bits[:1])  # all values in one category: allowed whenever anything is
-    first = labels_of_bits(bits[order.rank == 0], problem.sizes)
-    points = points_of(problem, np.concatenate([first, labels_of_bits(merged, problem.sizes)]))
+    first = problem.labels_of(bits[order.rank == 0])
+    points = points_of(problem, np.concatenate([first, problem.labels_of(merged)]))
     facts: dict[str, Any] = {"unique_solutions": unique, "population": use.population, **control.facts}
     front = front_of(_or_all(points, problem, bits), used, **facts)
     return replace(front, infeasible=tuple(points_of(problem, first, feasible=False)))
@@ -115,7 +115,7 @@ class _Seen:
             parts = (bits[i : i + self._at_once] for i in range(0, len(bits), self._at_once))
             return np.concatenate([self._computed(part) for part in parts])
         self._control.check()
-        costs = problem.evaluate(labels_of_bits(bits, problem.sizes))
+        costs = problem.evaluate(problem.labels_of(bits))
         beyond = costs.suppressed - problem.allowed
         if problem.allowed == 0 and problem.rules.width == 0:
             second = problem.k - costs.least
@@ -126,7 +126,7 @@ class _Seen:
 
 def _or_all(points: list[Point], problem: Problem, bits: Bits) -> list[Point]:
     """The allowed points of the first front, or of the whole population where it has none."""
-    return points if points else points_of(problem, labels_of_bits(bits, problem.sizes))
+    return points if points else points_of(problem, problem.labels_of(bits))
 
 
 def _mixed_densities(rng: np.random.Generator, population: int, width: int) -> Bits:

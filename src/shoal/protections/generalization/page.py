@@ -1,25 +1,26 @@
-"""What the report of a release says of a generalization: the categories, how many records have each, and the front."""
+"""The report of a generalization: the categories, how many records have each, and the Pareto front."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shoal.errors import counted
 from shoal.report import charts
 from shoal.report.front_table import front_table
 from shoal.report.page import Block, Charts, Grid, Text
 from shoal.report.promise import k_promise
 from shoal.table.labels import SUPPRESSED
 
-IN_SETTINGS = ("sets", "l", "t", "mapping")  # what a mapping holds is in the recipe, at the page's end
+IN_SETTINGS = ("sets", "l", "t", "mapping")  # the recipe at the end of the page holds a mapping in full
 
 
 def promise(release: Any, external: bool) -> str:
-    """k, or nothing for a mapping that was made for other records."""
+    """The guarantee of k; none for a mapping that was made for other records."""
     if release.k is not None:
         return k_promise(release)
-    number = len(release.changed)
-    return f"The values of {number} columns were replaced by the labels of a given mapping; nothing is promised."
+    columns = counted(len(release.changed), "column")
+    return f"The values of {columns} were replaced by the labels of a given mapping. It guarantees nothing."
 
 
 def settings(release: Any, external: bool) -> list[list[Any]]:
@@ -43,7 +44,10 @@ def done(release: Any, least: int | None) -> list[Block]:
     blocks: list[Block] = [text]
     if cuts:
         rows = [[name, "; ".join(categories), len(categories)] for name, categories in cuts.items()]
-        blocks.append(Grid(["column", "categories", "how many"], rows, text=2, title="Categories"))
+        blocks.append(Grid(["column", "categories", "number"], rows, text=2, title="Categories"))
+        cut = release.legend_rows()
+        if cut:
+            blocks.append(Grid(["column", "category", "values"], cut, text=3, title="Legend of cut labels"))
     drawn = []
     for name in release.changed:
         categories, counts = release.label_counts(name)
@@ -55,7 +59,7 @@ def done(release: Any, least: int | None) -> list[Block]:
 
 
 def _front(facts: Mapping[str, Any]) -> list[Block]:
-    """What a higher k would cost, as charts and as a table around the point that was taken."""
+    """What a higher k would cost, as charts and as a table around the solution that was taken."""
     front, pick = facts["front"], facts["pick"]
     names = [f"pick {i}: k = {p['effective_k']}" for i, p in enumerate(front, start=1)]
     pairs = (
@@ -70,4 +74,4 @@ def _front(facts: Mapping[str, Any]) -> list[Block]:
     keys = ("effective_k", "nwp", "necd", "achievement", "suppressed")
     rows = [[p[key] for key in keys] for p in front]
     heads = ["smallest class", "NWP", "NECD", "achievement", "suppressed"]
-    return [Charts(drawn), front_table(heads, rows, pick, title="The front")]
+    return [Charts(drawn), front_table(heads, rows, pick, title="Pareto front")]

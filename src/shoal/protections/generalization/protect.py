@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
+from shoal.arrays import Ints
 from shoal.engine.clock import Clock
 from shoal.errors import UsageError, check_k, unknown
 from shoal.gate.promises import Diversity, KAnonymity, read_diversity
 from shoal.notices import notice
 from shoal.protections.generalization import APPLY, GENERALIZE
-from shoal.protections.generalization.bits import groups_of
+from shoal.protections.generalization.bits import canonical, groups_of
 from shoal.protections.generalization.branch_and_bound import exact
+from shoal.protections.generalization.columns import (
+    ColumnValues,
+    DomainOptions,
+    domain_of,
+    matched_to_leaves,
+    values_of,
+)
 from shoal.protections.generalization.constraints import Rule, Rules, rules_of
 from shoal.protections.generalization.evaluate import Preference, Problem, make_problem
 from shoal.protections.generalization.front import Front, Point
-from shoal.protections.generalization.mapping import mapping_of, read_mapping
+from shoal.protections.generalization.mapping import categories, mapping_of, read_mapping
 from shoal.protections.generalization.nsga2 import Settings, nsga2
 from shoal.protections.generalization.release import GeneralizedRelease, class_promises
 from shoal.protections.generalization.search import search
@@ -27,21 +35,14 @@ from shoal.protections.generalization.suppression import Suppression, limited
 from shoal.protections.values import check_countable, check_types, finite_codes, has_negative_zero, warn_of_identifiers
 from shoal.sources.reading import as_table, refuse_roles
 from shoal.table.column import ColumnCodes
-from shoal.table.domain import Domain, nominal_domain, numeric_domain
+from shoal.table.domain import Domain
 from shoal.table.frames import wrap
-from shoal.table.labels import SUPPRESSED, group_names
+from shoal.table.labels import SUPPRESSED, group_names, members
 from shoal.table.table import Table
 from shoal.table.taxonomy import read_taxonomy
 
-
-@dataclass(frozen=True)
-class Domains:
-    """What is known of the columns' values: steps, cut points, orders and taxonomies, by column."""
-
-    granularity: Mapping[str, Any] | None
-    cuts: Mapping[str, Sequence[float]] | None
-    order: str | Mapping[str, Any] | None
-    taxonomy: Mapping[str, Any] | None
+# A column with one value. It stands before the others where missing values stay alone: see make_problem.
+FIRST = Domain("", False, ("",), (), np.zeros(1))
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,10 @@ class Searching:
         if self.method == "exact":
             return exact(problem, seed=self.seed)
         if any(problem.free):
-            raise UsageError("nsga2 cuts domains in a given order: take order alphabetical, frequency or taxonomy")
+            raise UsageError(
+                "nsga2 cuts columns in a given order. Use --order alphabetical, frequency or taxonomy, or --method "
+                "search."
+            )
         return nsga2(problem, seed=self.seed, settings=self.settings)
 
 
@@ -77,7 +81,7 @@ def protect(
     data: Any,
     k: int,
     quasi: Sequence[str],
-    domains_of: Domains,
+    options: DomainOptions,
     confidentiality: Confidentiality,
     searching: Searching,
     *,
@@ -86,123 +90,141 @@ def protect(
     weights: Mapping[str, float] | None,
     suppress: float,
     pick: int | None,
-    missing: str,
+    full_labels: bool,
 ) -> GeneralizedRelease:
     """The release of a table whose categories are searched for."""
     table = as_table(data, quasi=quasi)
     columns = _quasi(table)
     clock = Clock()
-    table = table.with_missing(missing, columns, dict.fromkeys(columns, "value"))
+    gaps = "category" if options.missing == "alone" else options.missing
+    table = table.with_missing(gaps, columns, dict.fromkeys(columns, "value"))
     k = check_k(k, table.rows)
     if not 0 <= suppress < 1:
-        raise UsageError(f"suppress must be a share of the rows from 0 up to, not including, 1, not {suppress!r}")
-    codes = {name: _coded(table, name) for name in columns}
-    order = _orders(table, columns, domains_of.order, searching.method)
-    domains = [_domain(name, codes[name], domains_of, order, columns) for name in columns]
+        raise UsageError(f"suppress must be a share of the records from 0 up to, not including, 1, not {suppress!r}.")
+    values = {name: _values(table, name, options) for name in columns}
+    domains = _domains(table, values, options, searching.method)
     confidential = _confidential(table, confidentiality)
     rules = _rules(confidential, confidentiality)
-    values = [domain.encode(codes[domain.name].values)[codes[domain.name].codes] for domain in domains]
-    problem = make_problem(
-        values,
-        [domain.positions for domain in domains],
-        k,
-        free=[domain.free for domain in domains],
-        weights=_weights(weights, columns),
-        preference=Preference(*prefer),
-        suppress=suppress,
-        confidential=[c.codes for c in confidential.values()],
-        rules=rules,
-        sets=_sets(sets, columns),
-    )
-    problem = limited(problem, suppress)
-    _check_reachable(problem)
-    suppression = Suppression(problem, values, confidential)
-    front = suppression.picked(suppression.settled(searching.run(problem), searching.run), pick)
-    return _release(table, domains, codes, suppression, front, sets, searching.method, clock)
+
+    def coded(domains: Sequence[Domain]) -> tuple[Problem, list[Ints]]:
+        codes = [domain.encode(values[domain.name].codes.values) for domain in domains]
+        of_record = [code[values[domain.name].codes.codes] for code, domain in zip(codes, domains, strict=True)]
+        first = [FIRST] if any(domain.alone for domain in domains) else []
+        every = [*first, *domains]
+        problem = make_problem(
+            [*(np.zeros(table.rows, dtype=np.int64) for _ in first), *of_record],
+            [domain.positions for domain in every],
+            k,
+            free=[domain.free for domain in every],
+            weights=_weights(weights, columns, bool(first)),
+            preference=Preference(*prefer),
+            suppress=suppress,
+            confidential=[c.codes for c in confidential.values()],
+            rules=rules,
+            sets=_sets(sets, columns, bool(first)),
+            splits=[domain.splits for domain in every],
+        )
+        return limited(problem, suppress), [np.asarray(codes) for codes in problem.records]
+
+    problem, of_record = coded(domains)
+    _check_reachable(problem, any(domain.alone for domain in domains))
+    suppression = Suppression(problem, of_record, confidential)
+    front = suppression.settled(searching.run(problem), searching.run)
+    moved = _with_moved_missing(domains, problem, front.best)
+    if moved is not None:
+        problem, of_record = coded(moved)
+        other = Suppression(problem, of_record, confidential)
+        second = other.settled(searching.run(problem), searching.run)
+        if (second.best.achievement, second.best.deviation) < (front.best.achievement, front.best.deviation):
+            domains, suppression, front = moved, other, second
+    front = suppression.picked(front, pick)
+    labels = LabelOptions(full_labels, len(problem.sizes) - len(domains))
+    return _release(table, domains, values, suppression, front, sets, searching.method, labels, clock)
 
 
 def apply(data: Any, mapping: Any) -> GeneralizedRelease:
     """The release of a table whose values become the categories of a mapping."""
     table = as_table(data)
     clock = Clock()
-    categories = read_mapping(mapping)
+    earlier = read_mapping(mapping)
     new = {}
-    for column in categories.columns:
+    for column in earlier.columns:
         if column.name not in table.columns:
             raise unknown("column", column.name, table.columns)
         check_types(table, [column.name], "generalize")
-        column_codes = finite_codes(table, column.name)
-        new[column.name] = np.array(column.labels_of(column_codes.values), dtype=object)[column_codes.codes]
-    facts = {"n": table.rows, "d": len(new), "k": categories.k, "method": "apply"}
+        kind = "date" if column.dates else "number" if column.numeric else "name"
+        codes = values_of(table, column.name, kind).codes
+        new[column.name] = np.array(column.labels_of(codes.values), dtype=object)[codes.codes]
+    facts = {"n": table.rows, "d": len(new), "k": earlier.k, "method": "apply"}
     release = GeneralizedRelease(
         table, table.protected(new), tuple(new), None, facts, title=APPLY.title,
-        promises=(KAnonymity(tuple(new), categories.k, promised=False),),  # made for other records: measured
+        promises=(KAnonymity(tuple(new), earlier.k, promised=False),),  # made for other records: measured
     )  # fmt: skip
     facts |= {"effective_k": release.smallest_class(), **clock.read()}
     return release
 
 
-def _orders(
-    table: Table, columns: Sequence[str], order: str | Mapping[str, Any] | None, method: str
-) -> str | Mapping[str, Any]:
-    """The order of names: as it was given, with the orders of ordinal columns, or the default of the method."""
-    stated = {name: list(values) for name, values in table.roles.order.items() if name in columns}
-    if order is None or isinstance(order, Mapping):
-        order = {**stated, **(order or {})} or None
-    return order if order is not None else ("auto" if method == "search" else "alphabetical")
+def _values(table: Table, name: str, options: DomainOptions) -> ColumnValues:
+    """The values of a column; an order or a taxonomy says that they are names."""
+    orders = options.order if isinstance(options.order, Mapping) else {}
+    is_named = name in (options.taxonomy or {}) or name in orders or name in table.roles.order
+    kind = "name" if is_named and table[name].kind != "number" else ""
+    if name in (options.taxonomy or {}):
+        kind = "name"
+    values = values_of(table, name, kind, options.unit(name))
+    if name in (options.taxonomy or {}):
+        return matched_to_leaves(values, read_taxonomy((options.taxonomy or {})[name], name))
+    return values
+
+
+def _domains(table: Table, values: Mapping[str, ColumnValues], options: DomainOptions, method: str) -> list[Domain]:
+    """The domain of every column, from the options, the roles and the data."""
+    options.check(list(values))
+    default = options.order if isinstance(options.order, str) else None
+    if default is None and method != "search":
+        default = "alphabetical"
+    domains = []
+    for name, column in values.items():
+        order = options.order.get(name) if isinstance(options.order, Mapping) else None
+        declared = table.roles.order.get(name)
+        if order is None and declared is None and not column.codes.numeric and name not in (options.taxonomy or {}):
+            order = default if column.declared is None or isinstance(options.order, str) else None
+        domains.append(domain_of(name, column, options, order, declared))
+    return domains
+
+
+def _with_moved_missing(domains: Sequence[Domain], problem: Problem, best: Point) -> list[Domain] | None:
+    """The domains with missing values in the category where they cost least; None if they are there already.
+
+    A missing value stands at the end of an ordered domain, where it can join the last category only. Each other
+    category is tried in the best solution, column by column.
+    """
+    offset, moved = len(problem.sizes) - len(domains), list(domains)
+    limits = replace(problem, k=best.k)
+    for j, domain in enumerate(domains, start=offset):
+        if domain.free or domain.alone or not domain.missing or domain.present < 2 or domain.splits is not None:
+            continue
+        groups = groups_of(best.labels[j], domain.present)
+        stack = np.repeat(best.labels[None], len(groups), axis=0)
+        stack[:, j, domain.missing_code] = [best.labels[j, group[0]] for group in groups]
+        costs = limits.evaluate(np.array([canonical(labels, problem.sizes) for labels in stack]))
+        width = np.array([problem.positions[j, group[-1]] - problem.positions[j, group[0]] for group in groups])
+        loss = costs.nwp + width * problem.rows[j, domain.missing_code] / problem.n
+        loss[(costs.suppressed > problem.allowed) | (costs.effective_k < best.k)] = np.inf
+        choice = int(loss.argmin())
+        if loss[choice] < best.nwp - 1e-12:
+            moved[j - offset] = domain.at(groups[choice][-1] + 1)
+    return moved if any(new is not old for new, old in zip(moved, domains, strict=True)) else None
 
 
 def _quasi(table: Table) -> tuple[str, ...]:
     columns = table.quasi_columns(to_protect=True)
     refuse_roles(table, "generalize", ("derived",))
     if len(columns) < 1:
-        raise UsageError("at least one quasi-identifier is needed")
+        raise UsageError("generalize needs at least one quasi-identifier: name columns with --quasi.")
     check_types(table, columns, "generalize")
     warn_of_identifiers(table, columns)
     return tuple(columns)
-
-
-def _coded(table: Table, name: str) -> ColumnCodes:
-    """A column's values and codes; numbers that are codes (--nominal) are names."""
-    column_codes = finite_codes(table, name)
-    if not column_codes.numeric or name not in table.roles.nominal:
-        return column_codes
-    names = [None if v is None else f"{v:g}" for v in column_codes.values]
-    return ColumnCodes(names, column_codes.codes, column_codes.counts, numeric=False)
-
-
-def _domain(
-    name: str,
-    column_codes: ColumnCodes,
-    domains_of: Domains,
-    order: str | Mapping[str, Any],
-    columns: Sequence[str],
-) -> Domain:
-    """The ordered domain of a column, from the options about it."""
-    granularity, cuts, taxonomy = domains_of.granularity, domains_of.cuts, domains_of.taxonomy
-    for option in (granularity, cuts, taxonomy, order if isinstance(order, Mapping) else None):
-        for column in option or ():
-            if column not in columns:
-                raise unknown("quasi-identifier", column, columns)
-    step, points = (granularity or {}).get(name), (cuts or {}).get(name)
-    column_order = order.get(name) if isinstance(order, Mapping) else None
-    tree = read_taxonomy(taxonomy[name], name) if taxonomy and name in taxonomy else None
-    values = [value for value in column_codes.values if value is not None]
-    missing = len(values) < len(column_codes.values)
-    if column_codes.numeric and column_order is None and tree is None:
-        return numeric_domain(name, values, missing, step, points)
-    if step is not None or points is not None:
-        what = "is ordered by names" if column_codes.numeric else "holds no numbers"
-        raise UsageError(f"the column {name!r} {what}: granularity and cut points are for numbers")
-    if column_order is None:
-        column_order = "taxonomy" if tree is not None else order if isinstance(order, str) else "auto"
-        if column_order == "auto" and column_codes.dated:
-            column_order = "alphabetical"  # dates in ISO form: their order is known
-    names = [str(value) for value in values]
-    counts = [int(c) for value, c in zip(column_codes.values, column_codes.counts, strict=True) if value is not None]
-    if column_codes.numeric:
-        raise UsageError(f"the column {name!r} holds numbers: its order is known; leave out order and taxonomy")
-    return nominal_domain(name, names, counts, missing, column_order, tree)
 
 
 def _confidential(table: Table, rule: Confidentiality) -> dict[str, ColumnCodes]:
@@ -210,7 +232,7 @@ def _confidential(table: Table, rule: Confidentiality) -> dict[str, ColumnCodes]
     if rule.l is None and rule.t is None:
         return {}
     if not table.roles.confidential:
-        raise UsageError("l and t are about confidential columns: name them with confidential=[...] (--confidential)")
+        raise UsageError("l and t are about confidential columns: name them with confidential=[...] (--confidential).")
     check_countable(table, table.roles.confidential)
     return {name: finite_codes(table, name) for name in table.roles.confidential}
 
@@ -221,68 +243,85 @@ def _rules(confidential: Mapping[str, ColumnCodes], rule_options: Confidentialit
     return rules_of([rule] * len(confidential), [len(c.values) for c in confidential.values()])
 
 
-def _weights(weights: Mapping[str, float] | None, columns: Sequence[str]) -> list[float] | None:
-    if weights is None:
+def _weights(weights: Mapping[str, float] | None, columns: Sequence[str], has_first: bool) -> list[float] | None:
+    """The weights of the columns; that of the first, if there is one before them, is 0."""
+    if weights is None and not has_first:
         return None
-    for name in weights:
+    for name in weights or ():
         if name not in columns:
             raise unknown("quasi-identifier", name, columns)
-    return [float(weights.get(name, 1.0)) for name in columns]
+    return [0.0] * has_first + [float((weights or {}).get(name, 1.0)) for name in columns]
 
 
-def _sets(sets: Sequence[Sequence[str]] | None, columns: Sequence[str]) -> list[list[int]] | None:
+def _sets(sets: Sequence[Sequence[str]] | None, columns: Sequence[str], has_first: bool) -> list[list[int]] | None:
+    """The numbers of the columns in each set, counted with the one before them if there is one."""
     if sets is None:
         return None
     for name in (name for chosen in sets for name in chosen):
         if name not in columns:
             raise unknown("quasi-identifier", name, columns)
     if not sets or not all(sets):
-        raise UsageError("sets must be lists of quasi-identifiers, none of them empty")
+        raise UsageError("sets must be lists of quasi-identifiers, none of them empty.")
     outside = [name for name in columns if not any(name in chosen for chosen in sets)]
     if outside:
         notice(
-            f"quasi-identifiers in no --set are released as they are: {', '.join(outside)}. They count as known to an "
+            f"Quasi-identifiers in no --set are released as they are: {', '.join(outside)}. They count as known to an "
             "intruder, so nothing is written unless k holds with them. Add them to a set, or give them another role"
         )
-    return [[columns.index(name) for name in chosen] for chosen in sets]
+    return [[columns.index(name) + has_first for name in chosen] for chosen in sets]
 
 
-def _check_reachable(problem: Problem) -> None:
+def _check_reachable(problem: Problem, missing_alone: bool) -> None:
     """An error if not even the whole table as one class keeps what is asked."""
-    merged = np.zeros((len(problem.sizes), max(problem.sizes)), dtype=np.int64)
-    if problem.evaluate(merged).suppressed[0] > 0:
+    if problem.is_reachable:
+        return
+    if missing_alone:
         raise UsageError(
-            "the whole table as a single class does not keep the l that was asked for: its confidential column is not "
-            "that diverse; ask for a lower l"
+            f"Missing values stay alone, and some classes of them have fewer than k = {problem.k} records or break l "
+            "or t, however wide the other categories are. Use --missing category, or allow suppression: "
+            "--suppress 0.05."
         )
+    raise UsageError(
+        "The whole table as a single class does not keep the l that was asked for: its confidential column is not that "
+        "diverse. Ask for a lower l."
+    )
+
+
+@dataclass(frozen=True)
+class LabelOptions:
+    """How categories are labelled: whether long labels stay, and how many columns of the problem are before those."""
+
+    full: bool
+    offset: int
 
 
 def _release(
     table: Table,
     domains: Sequence[Domain],
-    codes: Mapping[str, ColumnCodes],
+    values: Mapping[str, ColumnValues],
     suppression: Suppression,
     front: Front,
     sets: Sequence[Sequence[str]] | None,
     method: str,
+    labels: LabelOptions,
     clock: Clock,
 ) -> GeneralizedRelease:
-    """The protected table, its figures and its front."""
+    """The protected table, its measures and its front."""
     point = front.best
-    mapping = mapping_of(domains, point.labels, point.k)
+    mapping = mapping_of(domains, point.labels[labels.offset :], point.k, labels.full)
     starred = suppression.rows(point)
     new: dict[str, Any] = {}
-    for domain, column in zip(domains, mapping.columns, strict=True):
-        column_codes = codes[domain.name]
-        plain = len(groups_of(point.labels[domains.index(domain)], domain.size)) == domain.size
+    for domain, column, column_labels in zip(domains, mapping.columns, point.labels[labels.offset :], strict=True):
+        codes = values[domain.name].codes
+        plain = len(groups_of(column_labels, domain.size)) == domain.size and values[domain.name].is_exact
         if plain and not domain.edges and not domain.missing and starred is None:
-            if _is_finer(table, domain.name, column_codes):
-                new[domain.name] = np.array(column_codes.values, dtype=np.float64)[column_codes.codes] + 0.0
-            continue  # every value is its own group: the column stays as it is
-        labels = np.array(column.labels_of(column_codes.values), dtype=object)[column_codes.codes]
+            if _is_finer(table, domain.name, codes):
+                new[domain.name] = np.array(codes.values, dtype=np.float64)[codes.codes] + 0.0
+            continue  # every value is its own category: the column stays as it is
+        cells = np.array(column.labels_of(codes.values), dtype=object)[codes.codes]
         if starred is not None:
-            labels[starred] = SUPPRESSED
-        new[domain.name] = labels
+            cells[starred] = SUPPRESSED
+        new[domain.name] = cells
     facts: dict[str, Any] = {
         "n": table.rows,
         "d": len(domains),
@@ -290,8 +329,9 @@ def _release(
         "method": method,
         **point.figures(),
         "pick": front.answer + 1,
-        "front": [{**p.figures(), "cuts": _cuts(domains, p)} for p in front.points],
-        "cuts": _cuts(domains, point),
+        "front": [{**p.figures(), "cuts": _cuts(domains, p, labels)} for p in front.points],
+        "cuts": _cuts(domains, point, labels),
+        "legend": _legend(domains, point, labels),
         "evaluations": front.evaluations,
         **front.facts,
         **clock.read(),
@@ -320,7 +360,7 @@ def _release(
 def _is_finer(table: Table, name: str, column_codes: ColumnCodes) -> bool:
     """Whether numbers that are one value for the search differ in the file: -0.0 and 0.0, whole numbers beyond 2^53."""
     series = table[name].series
-    if not column_codes.numeric or series.dtype == nw.Object:
+    if not column_codes.numeric or series.dtype == nw.Object or not series.dtype.is_numeric():
         return False
     return has_negative_zero(series) or (not series.dtype.is_float() and series.n_unique() > len(column_codes.values))
 
@@ -344,7 +384,25 @@ def suppressed_beside(frame: Any, columns: Sequence[str], starred: Any) -> Any:
     return data.with_columns(*new).to_native()
 
 
-def _cuts(domains: Sequence[Domain], point: Point) -> dict[str, list[str]]:
-    """The labels of each attribute's groups."""
-    groups = {d: groups_of(point.labels[j], d.size) for j, d in enumerate(domains)}
-    return {domain.name: group_names(domain, members) for domain, members in groups.items()}
+def _cuts(domains: Sequence[Domain], point: Point, labels: LabelOptions) -> dict[str, list[str]]:
+    """The labels of each column's categories."""
+    return {
+        domain.name: group_names(domain, categories(domain, point.labels[j]), labels.full)
+        for j, domain in enumerate(domains, start=labels.offset)
+    }
+
+
+def _legend(domains: Sequence[Domain], point: Point, labels: LabelOptions) -> dict[str, dict[str, list[str]]]:
+    """By column, the values of the categories whose labels are cut."""
+    legend: dict[str, dict[str, list[str]]] = {}
+    for j, domain in enumerate(domains, start=labels.offset):
+        groups = categories(domain, point.labels[j])
+        short, full = (group_names(domain, groups, is_full) for is_full in (labels.full, True))
+        cut = {
+            label: members(domain, group)
+            for label, long, group in zip(short, full, groups, strict=True)
+            if label != long
+        }
+        if cut:
+            legend[domain.name] = cut
+    return legend

@@ -1,7 +1,8 @@
-"""The release of a generalization: categories, suppressed rows, and what it promises of its equivalence classes."""
+"""The release of a generalization: categories, suppressed records, and the guarantees of its equivalence classes."""
 
 from __future__ import annotations
 
+import csv
 import os
 from collections.abc import Mapping as Dict
 from dataclasses import dataclass, field
@@ -25,9 +26,9 @@ from shoal.table.domain import Domain
 
 @dataclass(frozen=True, eq=False)
 class GeneralizedRelease(Release):
-    """A release whose quasi-identifiers are categories; rows with * in all of them are suppressed.
+    """A release whose quasi-identifiers are categories; records with * in all of them are suppressed.
 
-    starred_beside: columns without a role, which are suppressed in the same rows.
+    starred_beside: columns without a role, which are suppressed in the same records.
     """
 
     mapping: Mapping | None = None
@@ -37,7 +38,7 @@ class GeneralizedRelease(Release):
     starred_beside: tuple[str, ...] = ()
 
     def smallest_class(self) -> int:
-        """The smallest class over the sets of quasi-identifiers, suppressed rows apart; 0 if no row is kept."""
+        """The smallest class over the sets of quasi-identifiers, suppressed records apart; 0 if no record is kept."""
         if not self._kept.any():
             return 0
         sets = self.sets or (self.changed,)
@@ -45,7 +46,7 @@ class GeneralizedRelease(Release):
 
     @cached_property
     def assessment(self) -> Assessment:
-        """Loss, classes and what the confidential columns still tell."""
+        """Loss, classes, and l and t of the confidential columns."""
         n = self.original.rows
         sizes = class_sizes([self._codes[name][self._kept] for name in self.changed])
         figures = [
@@ -58,25 +59,45 @@ class GeneralizedRelease(Release):
             bias = Figure("necd", self.facts["necd"], "0 to 1", "how much the sizes of classes differ, over all rows")
             figures = [loss, bias, *figures]
         for name, rule in self.rules.items():
-            found_l, found_t = self._measured(name, rule)
-            figures.append(Figure(f"l of {name}", found_l, "1 and up", f"{rule.kind} diversity of the worst class"))
+            worst_l, worst_t = self._measured(name, rule)
+            figures.append(Figure(f"l of {name}", worst_l, "1 and up", f"{rule.kind} diversity of the worst class"))
             figures.append(
-                Figure(f"t of {name}", found_t, "0 to 1", f"largest {rule.distance} distance from the table")
+                Figure(f"t of {name}", worst_t, "0 to 1", f"largest {rule.distance} distance from the table")
             )
         return Assessment(figures)
 
     def save_mapping(self, path: str | os.PathLike[str]) -> Path:
         """Write the mapping as JSON, to be applied to new data."""
         if self.mapping is None:
-            raise UsageError("this release was made by a mapping; it has no other to write")
+            raise UsageError("This release was made by a mapping; it has no other to write.")
         source, output = self.original.source, None if self.recipe is None else self.recipe.output
         target = check_place(path, *([source.path] if source else []), *([output.file] if output else []))
         with atomically(target) as temporary:
             self.mapping.save(temporary)
         return target
 
+    def save_legend(self, path: str | os.PathLike[str]) -> Path:
+        """Write the values of every category as CSV: column, category, values."""
+        if self.mapping is None:
+            raise UsageError("This release was made by a mapping. Its legend is that of the release that wrote it.")
+        source, output = self.original.source, None if self.recipe is None else self.recipe.output
+        target = check_place(path, *([source.path] if source else []), *([output.file] if output else []))
+        with atomically(target) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["column", "category", "values"])
+            for column in self.mapping.columns:
+                for group in column.groups:
+                    values = [*group.values, *(["missing"] if group.missing else [])]
+                    writer.writerow([column.name, group.label, " | ".join(values) if group.values else group.label])
+        return target
+
+    def legend_rows(self) -> list[list[str]]:
+        """Column, label and values of the categories whose labels are cut."""
+        legend = self.facts.get("legend", {})
+        return [[name, label, " | ".join(values)] for name, cut in legend.items() for label, values in cut.items()]
+
     def label_counts(self, name: str) -> tuple[list[str], list[int]]:
-        """The labels of a protected column and how many rows have each."""
+        """The labels of a protected column and how many records have each."""
         labels = self.protected[name].codes
         return ["missing" if v is None else str(v) for v in labels.values], labels.counts.tolist()
 
@@ -86,7 +107,7 @@ class GeneralizedRelease(Release):
 
     @cached_property
     def _kept(self) -> NDArray[np.bool_]:
-        """The rows that are not suppressed."""
+        """The records that are not suppressed."""
         if not self.facts.get("suppressed"):
             return np.ones(self.original.rows, dtype=bool)
         return ~suppressed_rows(self.protected, self.changed)
@@ -109,7 +130,7 @@ class GeneralizedRelease(Release):
 def class_promises(
     changed: tuple[str, ...], sets: tuple[tuple[str, ...], ...], k: int, rules: Dict[str, Rule]
 ) -> tuple[Promise, ...]:
-    """k, and the l and t that were asked for, over all protected columns or over each set of them."""
+    """The guarantees of k, l and t, over all protected columns or over each set of them."""
     promises: list[Promise] = []
     for columns in sets or (changed,):
         promises.append(KAnonymity(columns, k, group=bool(sets)))

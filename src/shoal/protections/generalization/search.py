@@ -6,6 +6,8 @@
 
 Values that no row has are left out of the search. Long ordered columns, such as days, are searched in bins of
 neighbouring values first; a last gentle round then moves the limits of the best solution's categories value by value.
+Where categories must be nodes of a taxonomy, a round anneals the other columns with these fixed, and nodes are split
+and joined one by one, or one against another, as long as that helps.
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ EFFORTS = {"quick": 2, "standard": 10, "thorough": 60}  # rounds at the asked k,
 
 LONG, BINS = 400, 128  # an ordered column with more values is searched in so many bins first
 LONG_SHARE = 0.1  # of the work of a round, where columns are long: NSGA-II finds most there
+CASCADE_EVALUATIONS = 2_000  # of NSGA-II, where suppression cascades: they take long there
+MOST_PAIRS = 500  # of nodes, one split and one joined, that are tried at once
 MANY_VALUES = 4000  # a step looks at every value of its column: a column of so many halves the number of steps
 
 
@@ -49,9 +53,10 @@ def budget_of(problem: Problem, effort: str = "standard") -> Budget:
     Free values make a larger space: fewer and longer rounds, as one long annealing beats two short ones there.
     """
     free = any(problem.free)
+    evaluations = CASCADE_EVALUATIONS if problem.cascades else 20_000
     work = max(15_000.0 * problem.counts.size, 2e6)
     rounds = max(EFFORTS[effort] // 2, 2) if free else EFFORTS[effort]
-    return Budget(rounds, min(work, 2e8 if free else 6e7), 20_000)
+    return Budget(rounds, min(work, 2e8 if free else 6e7), evaluations)
 
 
 def search(problem: Problem, *, seed: int = 0, effort: str = "standard", control: Control | None = None) -> Front:
@@ -87,6 +92,9 @@ def search(problem: Problem, *, seed: int = 0, effort: str = "standard", control
             best, work = min(points, key=_rank), budget.work / (1 + max(fine.sizes) / MANY_VALUES)
             points.append(table.round(best.labels, problem.k, work, 2 * COLD, seeds[-1]))
             evaluations += table.steps
+    if any(nodes is not None for nodes in problem.splits):  # leaves that no record has make a node wider
+        points = [points_of(problem, whole(point.labels)[None], point.k)[0] for point in points]
+        return front_of(points, evaluations, rounds=budget.rounds, **control.facts)
     points = [replace(point, labels=canonical(whole(point.labels), problem.sizes)) for point in points]
     return front_of(points, evaluations, rounds=budget.rounds, **control.facts)
 
@@ -111,7 +119,7 @@ def _ladder(table: _Annealing, start: Point, budget: Budget, seeds: list[int], c
     labels = start.labels
     for step, (factor, seed) in enumerate(zip(LADDER, seeds, strict=True)):
         k = int(np.ceil(factor * start.k))
-        if k > table.problem.n // 2:
+        if k > table.problem.n // 2 or not replace(table.problem, k=k).is_reachable:
             break
         if not control.show(step, len(LADDER), start.achievement, "higher k"):
             return
@@ -125,8 +133,10 @@ class _Annealing:
     """The problem's arrays as the kernel wants them: tuples sorted by each attribute's value."""
 
     def __init__(self, problem: Problem, control: Control) -> None:
-        self.problem, self._flag = problem, control.flag
+        self.problem, self._control = problem, control
         self.steps = 0
+        self._nodes = [j for j, nodes in enumerate(problem.splits) if nodes is not None]
+        self._others = [j for j in range(len(problem.sizes)) if j not in self._nodes]
         most = max(problem.sizes)
         start = np.zeros((len(problem.sizes), most + 2), dtype=np.int64)
         for j, codes in enumerate(problem.codes):
@@ -137,7 +147,44 @@ class _Annealing:
         self._tuples = (problem.codes, base, problem.counts, order, start, self._sizes)
 
     def round(self, labels: Ints, k: int, work: float, hot: float, seed: int, in_order: bool = False) -> Point:
-        """One annealing from any start: the best allowed point met, or all values in one group."""
+        """One annealing from any start: the best feasible point met, or all values in one category."""
+        best = self._annealed(labels, k, work, hot, seed, in_order) if not self._nodes else labels
+        if self._nodes:
+            best = self._with_nodes(labels, k)
+            if any(self.problem.sizes[j] > 1 for j in self._others):
+                rest = _Annealing(_with_fixed(self.problem, best, self._others), self._control)
+                width = max(rest.problem.sizes)
+                trial = rest._annealed(best[self._others, :width], k, work, hot, seed, in_order)
+                self.steps += rest.steps
+                best = best.copy()
+                best[self._others, :width] = trial
+                best = self._with_nodes(best, k)
+        return min(points_of(self.problem, np.array([best, np.zeros_like(labels)]), k), key=_rank)
+
+    def _with_nodes(self, labels: Ints, k: int) -> Ints:
+        """The best labels after nodes were split and joined, one by one or one against another."""
+        problem = replace(self.problem, k=k)
+        best, best_rank = labels, _infeasibility_rank(problem, labels[None])[0]
+        while not self._control.stopped:
+            single = _neighbours(problem, best, self._nodes)
+            ranks = _infeasibility_rank(problem, single)
+            self.steps += len(single)
+            if len(single) and min(ranks) >= best_rank:
+                order = sorted(range(len(single)), key=ranks.__getitem__)
+                pairs = [
+                    _neighbours(problem, single[i], self._nodes) for i in order[: max(1, MOST_PAIRS // len(single))]
+                ]
+                single = np.concatenate(pairs)
+                ranks = _infeasibility_rank(problem, single)
+                self.steps += len(single)
+            if not len(single) or min(ranks) >= best_rank:
+                break
+            best_rank = min(ranks)
+            best = single[ranks.index(best_rank)]
+        return best
+
+    def _annealed(self, labels: Ints, k: int, work: float, hot: float, seed: int, in_order: bool) -> Ints:
+        """The best labels that an annealing from these meets."""
         problem = self.problem
         start = np.zeros((len(self._sizes), int(self._sizes.max()) + 1), dtype=np.int64)
         start[:, :-1] = labels
@@ -163,11 +210,58 @@ class _Annealing:
             hot,
             COLD,
             np.uint64(seed),
-            self._flag,
+            self._control.flag,
         )
         self.steps += int(steps)
-        merged = np.zeros_like(labels)
-        return min(points_of(problem, np.array([best[:, :-1], merged]), k), key=_rank)
+        return np.asarray(best[:, :-1])
+
+
+def _neighbours(problem: Problem, labels: Ints, columns: list[int]) -> Ints:
+    """The labels with one node more or less split, for every node of the columns that can be."""
+    stack = []
+    for j in columns:
+        nodes, size = problem.splits[j], problem.sizes[j]
+        if nodes is None or size < 2:
+            continue
+        now = nodes.split_nodes(np.arange(size), labels[j, :size])
+        seen = {labels[j, :size].tobytes()}
+        for node in np.unique(nodes.node_at):
+            flipped = now.copy()
+            flipped[node] ^= 1
+            trial = np.concatenate([[0], np.cumsum(nodes.cuts(flipped))])
+            if trial.tobytes() not in seen:
+                seen.add(trial.tobytes())
+                candidate = labels.copy()
+                candidate[j, :size] = trial
+                stack.append(candidate)
+    return np.array(stack) if stack else labels[None][:0]
+
+
+def _infeasibility_rank(problem: Problem, stack: Ints) -> list[tuple[float, float, float]]:
+    """How many records too many each candidate suppresses, then its achievement and its preference deviation."""
+    if not len(stack):
+        return []
+    costs = problem.evaluate(np.array([canonical(labels, problem.sizes) for labels in stack]))
+    excess = np.maximum(costs.suppressed - problem.allowed, 0).astype(np.float64)
+    return list(zip(excess.tolist(), costs.achievement.tolist(), costs.deviation.tolist(), strict=True))
+
+
+def _with_fixed(problem: Problem, labels: Ints, columns: list[int]) -> Problem:
+    """The problem of these columns alone, the categories of all others fixed: they become part of a tuple's set."""
+    others = [j for j in range(len(problem.sizes)) if j not in columns]
+    fixed = [np.append(labels[j, : problem.sizes[j]], problem.sizes[j])[problem.codes[j]] for j in others]
+    _, set_of = np.unique(np.vstack([problem.set_of, *fixed]), axis=1, return_inverse=True)
+    sizes = tuple(problem.sizes[j] for j in columns)
+    return replace(
+        problem,
+        codes=np.ascontiguousarray(problem.codes[columns]),
+        set_of=set_of.reshape(-1).astype(np.int64),
+        sizes=sizes,
+        positions=np.ascontiguousarray(problem.positions[columns, : max(sizes)]),
+        rows=np.ascontiguousarray(problem.rows[columns, : max(sizes)]),
+        free=tuple(problem.free[j] for j in columns),
+        splits=tuple(problem.splits[j] for j in columns),
+    )
 
 
 def _strides(radix: Ints, set_of: Ints) -> tuple[Ints, Ints]:

@@ -56,9 +56,15 @@ class Suppression:
             done = self.completed(point)
             if done is not None and (best is None or _rank(done) < _rank(best[1])):
                 best = point, done
-        plain = without(replace(self.problem, allowed=0))
-        if best is None or _rank(plain.best) <= _rank(best[1]):
+        plain_problem = replace(self.problem, allowed=0)
+        plain = without(plain_problem) if plain_problem.is_reachable else None
+        if plain is not None and (best is None or _rank(plain.best) <= _rank(best[1])):
             return plain
+        if best is None:
+            raise UsageError(
+                f"At most {self.problem.allowed:,} records may be suppressed, and no solution suppresses at least k = "
+                f"{self.problem.k} of them. Allow more with --suppress, or use --missing category."
+            )
         points = sorted(
             (best[1] if point is best[0] else point for point in front.points), key=lambda point: point.effective_k
         )
@@ -82,6 +88,8 @@ class Suppression:
         """The point itself, or with its smallest class suppressed too; None if that is more than is allowed."""
         if not _too_few(point):
             return point
+        if self.problem.cascades:
+            return self._completed_in_sets(point)
         label, sizes, bad = self._classes(point)
         smallest = _smallest(sizes, bad)
         rest = np.delete(sizes, smallest)[~np.delete(bad, smallest)]
@@ -105,10 +113,29 @@ class Suppression:
             completed=True,
         )
 
+    def _completed_in_sets(self, point: Point) -> Point | None:
+        """The point with its smallest class suppressed too, where suppression cascades."""
+        suppressed, costs = replace(self.problem, k=point.k).cascade(point.labels, completed=True)
+        number = int(suppressed.sum())
+        if not point.k <= number <= min(self.problem.allowed, self.problem.n - 1):
+            return None
+        return replace(
+            point,
+            nwp=float(costs.nwp[0]),
+            necd=float(costs.necd[0]),
+            effective_k=int(costs.effective_k[0]),
+            achievement=float(costs.achievement[0]),
+            deviation=float(costs.deviation[0]),
+            suppressed=number,
+            completed=True,
+        )
+
     def rows(self, point: Point) -> Bools | None:
         """Which rows are suppressed: those of classes below k or that break l or t; None where no row is."""
         if not point.suppressed:
             return None
+        if self.problem.cascades:
+            return replace(self.problem, k=point.k).cascade(point.labels, point.completed)[0]
         label, sizes, bad = self._classes(point)
         if point.completed:
             bad[_smallest(sizes, bad)] = True
@@ -116,8 +143,7 @@ class Suppression:
 
     def _classes(self, point: Point) -> tuple[Ints, Ints, Bools]:
         """Each row's class, the classes' sizes, and which of them break k, l or t."""
-        chosen = np.flatnonzero(self.problem.absent == 0)  # one set: suppression has no other
-        label = classes([point.labels[j][self.values[j]] for j in chosen])
+        label = classes([point.labels[j][self.values[j]] for j in self.problem.sets[0]])
         sizes = np.bincount(label)
         bad = sizes < point.k
         for name, rule in zip(self.confidential, self.problem.rules.rules, strict=True):
