@@ -69,12 +69,12 @@ def _word(name: str) -> str:
 
 def _by_number(names: Sequence[str]) -> list[str] | None:
     """The names by the first number in each, where every name has a number of its own and says more than a code."""
-    found = [NUMBER.search(name) for name in names]
-    if len(names) > MOST_NAMES or not all(found):
+    matches = [NUMBER.search(name) for name in names]
+    if len(names) > MOST_NAMES or not all(matches):
         return None
-    numbers = [float(match.group().replace(",", "")) for match in found if match is not None]
+    numbers = [float(match.group().replace(",", "")) for match in matches if match is not None]
     is_code = all(name.isalnum() for name in names) or any(
-        match is not None and match.group()[:1] == "0" and len(match.group()) > 1 for match in found
+        match is not None and match.group()[:1] == "0" and len(match.group()) > 1 for match in matches
     )
     if is_code or len(set(numbers)) < len(numbers):
         return None
