@@ -1,4 +1,4 @@
-"""Which methods of microaggregation suit a table, by its records, columns and weights; for those left out, why."""
+"""The methods of microaggregation that suit a table, by its records, columns and weights; why others are left out."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from shoal.protections.microaggregation import METHODS
 from shoal.protections.parameters import EFFORTS
 from shoal.table.table import Table
 
-# The most records that a method takes within seconds; each of these costs the square of the records or more.
+# The largest number of records for which a method takes seconds; its time grows at least with their square.
 MOST_RECORDS = {method.name: method.quick_up_to for method in METHODS if method.quick_up_to is not None}
 WEIGHTS = {method.name: method.weights for method in METHODS}
 
 
 def candidates(table: Table, columns: Sequence[str], effort: str, numeric: bool) -> Iterator[Candidate | LeftOut]:
-    """The methods of microaggregation by the number of records, and the search at each effort."""
+    """Yield the methods that suit the number of records, and the search at each effort."""
     if not numeric:
         yield LeftOut("microaggregate", "its loss is not comparable with that of categories: run it by itself")
         return

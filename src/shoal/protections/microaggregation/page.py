@@ -1,4 +1,4 @@
-"""What the report of a release says of microaggregation: its groups, and what replaced the values."""
+"""The report section of microaggregation: its groups, and what replaced the values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHOWS_CLASSES = True  # the chart of the groups is that of the equivalence class
 
 
 def done(release: Any, least: int | None) -> list[Block]:
-    """The groups and their sizes; a public report has no small number."""
+    """Return the groups and their sizes; a public report shows no small number."""
     facts = release.facts
     if least is not None:
         number = f"{facts['groups']:,} groups" if facts.get("groups", 0) >= least else "groups"
@@ -43,7 +43,7 @@ def _members(release: Any) -> str:
 
 
 def _replacement(release: Any) -> str:
-    """What each record's values were replaced by, for the kinds of columns that there are."""
+    """Return a sentence on what replaced the values, for the kinds of columns in the release."""
     kinds = {about["kind"] for about in release.facts.get("per_column", {}).values()} or {"number"}
     arguments = {} if release.recipe is None else release.recipe.steps[0].arguments
     aggregates = {

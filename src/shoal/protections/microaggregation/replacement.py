@@ -1,7 +1,7 @@
-"""What each group's records get: means of numbers, lower medians of ranks, modes of labels; and what that loses.
+"""The values that replace those of a group: means of numbers, lower medians of ranks, modes of labels; and their loss.
 
-Domingo-Ferrer and Torra 2005 aggregate ordinal values by medians and nominal ones by modes. All groups are handled at
-once, by the sorted pairs of group and value.
+Domingo-Ferrer and Torra 2005 aggregate ordinal values by medians and nominal ones by modes. All groups are computed at
+once, from the sorted pairs of group and value.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Replacement:
 def replacement(
     columns: MixedColumns, partition: KPartition, aggregate: str, weights: Floats | None, round: bool = False
 ) -> Replacement:
-    """Each record's new values, the same bits for all members of a group; round: columns of whole numbers stay so."""
+    """Return the new values, identical for all members of a group; round: columns of whole numbers stay whole."""
     numbers = [name for name in columns.measured if columns.kinds[name] == "number"]
     made = Replacement(columns.table.whole(numbers) if round and numbers else (), {}, {}, {}, {})
     values = columns.values
@@ -60,14 +60,14 @@ def replacement(
 
 
 def replaced(values: Floats, partition: KPartition, aggregate: str, weights: Floats | None) -> Floats:
-    """Each record's group's mean or median, in the values' own units; the same bits for all members."""
+    """Return the mean or median of each record's group, in the units of the values; identical for all members."""
     if aggregate == "median":
         return (partition.medians(values) + 0.0)[partition.labels]  # one zero: a group of -0.0 gets 0.0
     return (_without_residue(partition.centroids(values, weights)) + 0.0)[partition.labels]
 
 
 def _without_residue(centroids: Floats) -> Floats:
-    """Equal means with equal bits: means that differ in their last bits only would show the order of a sum."""
+    """Make nearly equal means identical: a difference in the last bits would disclose the order of a sum."""
     for j in range(centroids.shape[1]):
         column = centroids[:, j]
         order = np.argsort(column, kind="stable")
@@ -80,7 +80,7 @@ def _without_residue(centroids: Floats) -> Floats:
 
 
 def modes(groups: NDArray[Any], codes: NDArray[Any], count: int, weights: Floats | None = None) -> Ints:
-    """The most frequent code of each group (by weight); ties: the more frequent in all, then the lower code."""
+    """Return the most frequent code of each group (by weight); ties: the more frequent overall, then the lower code."""
     group, code, mass = _pairs(groups, codes, count, weights)
     overall = np.bincount(codes, weights, minlength=count)
     order = np.lexsort((code, -overall[code], -mass, group))
@@ -89,7 +89,7 @@ def modes(groups: NDArray[Any], codes: NDArray[Any], count: int, weights: Floats
 
 
 def lower_medians(groups: NDArray[Any], ranks: NDArray[Any], count: int, weights: Floats | None = None) -> Ints:
-    """The lowest rank of each group at which at least half of its records (of its weight) are reached."""
+    """Return the lowest rank of each group that at least half of its records (of its weight) do not exceed."""
     group, rank, mass = _pairs(groups, ranks, count, weights)
     first = np.searchsorted(group, np.arange(int(group[-1]) + 1))
     length = np.diff(np.append(first, group.size))
@@ -99,7 +99,7 @@ def lower_medians(groups: NDArray[Any], ranks: NDArray[Any], count: int, weights
         open_ = np.flatnonzero((median < 0) & (length > place))
         pair = first[open_] + place
         reached[open_] += mass[pair]
-        last = length[open_] == place + 1  # whatever rounding did
+        last = length[open_] == place + 1  # regardless of rounding
         done = (2.0 * reached[open_] >= total[open_]) | last
         median[open_[done]] = rank[pair[done]]
     return median
@@ -108,7 +108,7 @@ def lower_medians(groups: NDArray[Any], ranks: NDArray[Any], count: int, weights
 def _pairs(
     groups: NDArray[Any], codes: NDArray[Any], count: int, weights: Floats | None
 ) -> tuple[Ints, Ints, NDArray[Any]]:
-    """The pairs of group and code that occur, in rising order, and how often (by weight)."""
+    """Return the pairs of group and code that occur, in ascending order, and their frequency (by weight)."""
     keys, inverse = np.unique(groups.astype(np.int64) * count + codes, return_inverse=True)
     mass = np.bincount(inverse.reshape(-1), weights)
     return keys // count, keys % count, mass
@@ -117,9 +117,9 @@ def _pairs(
 def _replace_labels(
     made: Replacement, label: Labels, old: nw.Series[Any], partition: KPartition, weights: Floats | None
 ) -> None:
-    """The group's lower median or mode, taken from a record that has it: the column keeps its type.
+    """Replace labels by the lower median or mode of the group, taken from a record, so that the column keeps its type.
 
-    Categories that no group has any more are gone from the type.
+    Categories that no group has any more are removed from the type.
     """
     count = len(label.texts)
     pick = lower_medians if label.kind == "ordinal" else modes
@@ -140,7 +140,7 @@ def _replace_labels(
 
 
 def _impurity(label: Labels, partition: KPartition, weights: Floats | None) -> float:
-    """The share of the column's Gini impurity that is within the groups: what the search minimizes."""
+    """Return the share of the column's Gini impurity within the groups, which the search minimizes."""
     gini = label.gini(weights)
     if gini == 0.0:
         return 0.0

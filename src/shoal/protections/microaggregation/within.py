@@ -1,7 +1,7 @@
-"""Groups within classes of records and over units: `within` columns that no group crosses, units that k counts.
+"""Groups within classes of records and over units: no group crosses the `within` columns, and k counts units.
 
-The classes of the `within` columns are grouped one after the other, as if each was a file of its own. Where rows of the
-same person or household are in a group, the group is merged with the nearest until it holds k of them.
+The classes of the `within` columns are grouped one after the other, as if each were a separate file. A group with fewer
+than k units (persons or households) is merged with the nearest group until it has k of them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CERTIFICATES = ("lower_bound", "gap", "proved")
 
 
 def classes_of(table: Table, within: Sequence[str]) -> tuple[Ints, list[Labels]]:
-    """Each record's class over the columns, numbered from 0, and the columns' labels; missing is a value of its own."""
+    """Return each record's class over the columns, from 0, and the labels of the columns; missing counts as a value."""
     labels = [_labels(table, name) for name in within]
     classes = np.zeros(table.rows, dtype=np.int64)
     for label in labels:
@@ -37,7 +37,7 @@ def classes_of(table: Table, within: Sequence[str]) -> tuple[Ints, list[Labels]]
 
 
 def check_classes(classes: Ints, labels: Sequence[Labels], units: Ints | None, k: int) -> None:
-    """An error that lists the classes with fewer than k records (or units), and what each could be merged with."""
+    """Raise InputError with a list of the classes with fewer than k records (or units), each with a class to merge."""
     sizes = np.bincount(classes) if units is None else units_per_group(classes, units)
     small = np.flatnonzero(sizes < k)
     if not small.size:
@@ -59,7 +59,7 @@ def check_classes(classes: Ints, labels: Sequence[Labels], units: Ints | None, k
 def grouped_within(
     search: Callable[[Ints], KPartition], scaled: Floats, weights: Floats | None, classes: Ints, control: Control
 ) -> KPartition:
-    """The partitions of all classes together; `search` groups the records of one class."""
+    """Return one partition of all classes; `search` groups the records of one class."""
     labels, groups = np.empty(classes.size, dtype=np.int64), 0
     order, sizes = np.argsort(classes, kind="stable"), np.bincount(classes)
     parts: list[Mapping[str, Any]] = []
@@ -73,7 +73,7 @@ def grouped_within(
 
 
 def _combined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the parts' facts say together: sums, and what all of them agree in; stages are left out."""
+    """Return the facts of all parts together: sums, and what all parts agree in; stages are left out."""
     facts: dict[str, Any] = {}
     for name in dict.fromkeys(name for part in parts for name in part):
         values = [part[name] for part in parts if name in part]
@@ -95,7 +95,7 @@ def _combined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def units_of(table: Table, k: int) -> Ints | None:
-    """Each record's unit as a code; None if every record is a unit. A file with fewer than k units is an error."""
+    """Return each record's unit as a code, or None if records are units. Raise InputError for fewer than k units."""
     name = table.roles.unit
     if not isinstance(name, str):
         return None
@@ -115,7 +115,7 @@ def units_of(table: Table, k: int) -> Ints | None:
 
 
 def units_per_group(labels: Ints, units: Ints) -> Ints:
-    """The number of distinct units in each group."""
+    """Return the number of distinct units in each group."""
     width = int(units.max()) + 1
     pairs = np.unique(labels * width + units)
     return np.bincount(pairs // width, minlength=int(labels.max()) + 1).astype(np.int64)
@@ -124,7 +124,7 @@ def units_per_group(labels: Ints, units: Ints) -> Ints:
 def merged_for_units(
     partition: KPartition, scaled: Floats, k: int, units: Ints, weights: Floats | None = None
 ) -> KPartition:
-    """Groups with fewer than k units merged with the nearest group, by centroids, until every group has k units."""
+    """Merge groups with fewer than k units with the nearest group, by centroids, until every group has k units."""
     labels = np.array(partition.labels)
     while True:
         counts = units_per_group(labels, units)
@@ -140,7 +140,7 @@ def merged_for_units(
 
 
 def _merge(counts: Ints, small: Ints, nearest: NDArray[Any]) -> Ints:
-    """New numbers of the groups: the smallest first, each with its nearest, and no group twice in a round."""
+    """Return new numbers of the groups: the smallest merges first with its nearest, and no group twice per round."""
     number, touched = np.arange(counts.size), np.zeros(counts.size, dtype=bool)
     for group in small[np.argsort(counts[small], kind="stable")].tolist():
         other = int(nearest[group])
@@ -151,19 +151,19 @@ def _merge(counts: Ints, small: Ints, nearest: NDArray[Any]) -> Ints:
 
 
 def _nearest(centroids: Floats) -> NDArray[Any]:
-    """Each group's nearest other group."""
+    """Return the nearest other group of each group."""
     points = padded(centroids - centroids.mean(axis=0))
-    # Groups that a stopped search gave have to keep k units too.
+    # The groups of a stopped search must have k units too.
     near = shielded(lambda: neighbour_lists(points, min(8, len(centroids) - 1)))[0][:, 0]
-    # A list of trees may miss a group whose leaf has no other one: any group does, and the next round sees a centroid.
+    # Approximate lists may miss a group that is alone in its leaf. Any other group will do: its centroid then moves.
     return np.where(near < 0, (np.arange(near.size) + 1) % near.size, near)
 
 
-# -- words -------------------------------------------------------------------------------------------
+# -- messages -------------------------------------------------------------------------------------------
 
 
 def check_within(table: Table, within: Sequence[str]) -> None:
-    """An error if one of the columns is unknown, named twice or has another role than quasi-identifier."""
+    """Raise UsageError if a column is unknown, named twice, or has another role than quasi-identifier."""
     for i, name in enumerate(within):
         if name not in table.columns:
             raise unknown("column", name, table.columns)
@@ -175,15 +175,16 @@ def check_within(table: Table, within: Sequence[str]) -> None:
 
 
 def _labels(table: Table, name: str) -> Labels:
-    """Ranks where the column has an order, else the distinct values."""
+    """Return ranks if the column has an order, else the distinct values."""
     try:
         kind = kind_of(table, name)
-    except ShoalError:  # value-labelled codes and the like: any values make classes
+    except ShoalError:  # such as value-labelled codes: any values form classes
         kind = "nominal"
     return labels_of(table, name, "ordinal" if kind == "ordinal" else "nominal")
 
 
 def _name(labels: Sequence[Labels], codes: Ints) -> str:
+    """Return a class as text, such as town=Bern, sex=f."""
     return ", ".join(f"{label.name}={_value(label, code)}" for label, code in zip(labels, codes, strict=True))
 
 
@@ -193,7 +194,7 @@ def _value(label: Labels, code: int) -> str:
 
 
 def _merge_hint(labels: Sequence[Labels], codes: Ints, sizes: Ints, small: int, k: int) -> str:
-    """The nearest class that differs in one column: next in its order, else the smallest that makes it k together."""
+    """Return a hint at the nearest class in one column: the next rank, else the smallest that gives k together."""
     differs = codes != codes[small]
     others = np.flatnonzero(differs.sum(axis=1) == 1)
     if not others.size:

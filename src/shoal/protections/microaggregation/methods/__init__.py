@@ -1,8 +1,8 @@
-"""The ways to form groups, one module each, and the one way to call them by name.
+"""The methods that form groups, one module each, and a function that calls them by name.
 
 A method is a function `(values, k, *, options) -> KPartition` on scaled values. Its options are declared in
-`shoal.protections.microaggregation`. Its signature also names what it can use of a run: `weights`, `seed` if it draws
-random numbers, and `control` if it searches.
+`shoal.protections.microaggregation`. It may also take `weights`, `seed` if it draws random numbers, and `control` if it
+searches.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from shoal.engine.control import Control
 from shoal.engine.partition.partition import KPartition
 from shoal.errors import check_k
 
-RUN = ("weights", "seed", "control")  # what every call offers, and a method need not take
+RUN = ("weights", "seed", "control")  # arguments that every call offers, and that a method need not take
 
 
 def function_of(name: str) -> Callable[..., KPartition]:
-    """The function of a method, loaded when it is first needed."""
+    """Return the function of a method, loaded when it is first needed."""
     function: Callable[..., KPartition] = getattr(importlib.import_module(f"{__name__}.{name}"), name)
     return function
 
@@ -38,7 +38,7 @@ def group_records(
     control: Control | None = None,
     **options: Any,
 ) -> KPartition:
-    """The partition of a method, by its name."""
+    """Return the partition of the method with this name."""
     function = function_of(name)
     run = {"weights": weights, "seed": seed, "control": control}
     taken = {key: value for key, value in run.items() if key in inspect.signature(function).parameters}

@@ -1,8 +1,8 @@
-"""The true optimum of a small file: exhaustive search, for tests, for teaching and for tiny tables (Solanas 2008).
+"""The optimum of a small file, for tests, for teaching and for tiny tables (Solanas 2008).
 
-Up to 20 records by dynamic programming over subsets, which looks at every set of records once instead of
-at every partition. Beyond, a good partition is proved optimal by column generation (`bounds`) where that
-succeeds; where it does not, the result states the gap that is left.
+Up to 20 records, dynamic programming over subsets tries every set of records once instead of every partition. Beyond,
+column generation (`proof`) proves that a good partition is optimal. If it cannot, the result states the gap that is
+left.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from shoal.protections.microaggregation.methods.memetic import memetic
 from shoal.protections.microaggregation.methods.path import path
 from shoal.protections.microaggregation.proof import prove
 
-# 2^20 subsets: 28 MiB, and up to five seconds (k = 5). One more record doubles the memory and trebles the time.
+# 2^20 subsets take 28 MiB, and up to five seconds (k = 5). One more record doubles the memory and triples the time.
 MOST_BY_SUBSETS = 20
 
 
@@ -30,7 +30,7 @@ def exact(
     seconds: float | None = None,
     control: Control | None = None,
 ) -> KPartition:
-    """A k-partition with the least (weighted) SSE; beyond 20 records, one that `facts` calls proved or gives a gap for.
+    """Return a k-partition with the least (weighted) SSE; beyond 20 records, `facts` says proved or gives the gap.
 
         best[no records] = 0
         for each set S of records that groups have covered, subsets of it first:
@@ -38,8 +38,8 @@ def exact(
             for each group g of k to 2k-1 records outside S, i among them:
                 best[S and g] = min(best[S and g], best[S] + cost(g))
 
-    Sets that already cost more than the path method's partition are skipped. Of several optima the
-    first one met is given. A search that is stopped gives the path method's partition, or the best so far.
+    Sets that already cost more than the path method's partition are skipped. Of several optima the result is the
+    first one met. A stopped search returns the path method's partition, or the best one so far.
     """
     control = control or current()
     values = as_rows(values)

@@ -1,6 +1,6 @@
-"""The two-step hybrid: a fixed-size heuristic splits the file, the genetic algorithm works on each piece.
+"""The two-step hybrid: a fixed-size heuristic splits the file, and the genetic algorithm improves each macro-group.
 
-From Solanas 2008, section 4, and, for the direct split, Solanas et al. 2006, section V.
+It follows Solanas 2008, section 4, and, for the direct split, Solanas et al. 2006, section V.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SPLITS = ("two-step", "direct")
 
 
 class Evolution(TypedDict, total=False):
-    """Options that the genetic algorithm takes as they are; its own defaults hold for those left out."""
+    """Options that are passed on to the genetic algorithm; its defaults hold for those left out."""
 
     population: int
     crossover_rate: float
@@ -49,19 +49,22 @@ def hybrid(
     control: Control | None = None,
     **evolution: Unpack[Evolution],
 ) -> KPartition:
-    """The heuristic's groups, improved by the genetic algorithm within macro-groups of about macro_size records.
+    """Return the heuristic's groups, improved by the genetic algorithm within macro-groups of macro_size records.
 
     groups = heuristic(records, k)
     two-step: macro-groups = heuristic(centroids of the groups, macro_size / k)
     direct:   macro-groups = heuristic(records, macro_size), groups = heuristic(each macro-group, k)
     for each macro-group: the genetic algorithm, with its groups as one of the first chromosomes
 
-    In two steps the SSE is never above the heuristic's (the papers' Lemma 1). macro_size: a multiple of k,
-    4k unless given. runs: the generations are shared out among so many populations, of which only the first
-    knows the heuristic's groups: in a small macro-group it often stays close to them, and the others do better.
-    5 up to 20 records and 1, as published, above, unless given.
-    evolution: other options of `genetic`, for each macro-group.
-    A run that is stopped gives the best so far.
+    With the two-step split the SSE is never above the heuristic's (Solanas 2008, Lemma 1). A stopped run returns the
+    best partition so far.
+
+    Args:
+        macro_size: A multiple of k, by default 4k.
+        runs: The number of populations that share the generations. Only the first one starts with the heuristic's
+            groups: in a small macro-group it often stays close to them, and the others do better. By default 5 for up
+            to 20 records, and 1 above, as published.
+        evolution: Other options of `genetic`, for each macro-group.
     """
     control = control or current()
     values = as_rows(values)
@@ -108,7 +111,7 @@ def _improved(
     control: Control,
     evolution: Evolution,
 ) -> KPartition:
-    """The groups of one macro-group after the genetic algorithm, never worse than the first ones."""
+    """Return the groups of one macro-group after the genetic algorithm, never worse than the first ones."""
     best, evaluations = first, 0
     total = usual_generations(len(rows)) if generations is None else generations
     shares = runs or (5 if len(rows) <= 20 else 1)
@@ -125,7 +128,7 @@ def _improved(
             **evolution,
         )
         evaluations += result.facts["evaluations"]
-        # The search counts in rounded sums of its own; the lemma is to hold in ours.
+        # The search computes the SSE from other sums, which round differently. The lemma must hold for ours.
         best = result if result.sse(rows) < best.sse(rows) else best
     return KPartition(best.labels, {"evaluations": evaluations})
 
@@ -143,16 +146,16 @@ def _check_macro_size(macro_size: int, k: int) -> int:
 
 
 def _in_two_steps(values: Floats, k: int, macro_size: int, heuristic: Heuristic) -> tuple[KPartition, Ints]:
-    """Groups of records, then groups of their centroids."""
+    """Return macro-groups of the centroids of groups, and these groups."""
     groups = heuristic(values, k)
-    a_macro_group = macro_size // k
-    if groups.groups < 2 * a_macro_group:
+    groups_per_macro_group = macro_size // k
+    if groups.groups < 2 * groups_per_macro_group:
         return _everything(values), groups.labels
-    return KPartition(heuristic(groups.centroids(values), a_macro_group).labels[groups.labels]), groups.labels
+    return KPartition(heuristic(groups.centroids(values), groups_per_macro_group).labels[groups.labels]), groups.labels
 
 
 def _directly(values: Floats, k: int, macro_size: int, heuristic: Heuristic) -> tuple[KPartition, Ints]:
-    """Macro-groups of records, and groups within each."""
+    """Return macro-groups of records, and groups within each."""
     macro = heuristic(values, macro_size) if len(values) >= 2 * macro_size else _everything(values)
     labels = np.empty(len(values), dtype=np.int64)
     first = 0
@@ -164,6 +167,7 @@ def _directly(values: Floats, k: int, macro_size: int, heuristic: Heuristic) -> 
 
 
 def _everything(values: Floats) -> KPartition:
+    """Return one group of all records."""
     return KPartition(np.zeros(len(values), dtype=np.int64))
 
 
@@ -180,9 +184,10 @@ class _Finished:
         self._lock = Lock()
 
     def add(self, rows: Ints, best: KPartition) -> None:
+        """Count a macro-group and show the progress."""
         values = self._values[rows]
         with self._lock:
-            if self._control.stopped:  # the macro-groups that are left keep the heuristic's groups
+            if self._control.stopped:  # the remaining macro-groups keep the heuristic's groups
                 return
             self._sse += best.sse(values) - KPartition(self._start[rows]).sse(values)
             self._done += 1

@@ -1,7 +1,7 @@
 """MD, maximum distance (Domingo-Ferrer and Mateo-Sanz 2002, the multivariate fixed-size method).
 
-Groups form around the two most distant records. As published it takes O(n^3); here the pairs are
-found by bounds that only fall (protections/microaggregation/kernels/md.py), with the same groups.
+Groups form around the two most distant records. The published algorithm takes O(n^3). Here decreasing bounds find the
+same pairs faster (protections/microaggregation/kernels/md.py), with the same groups.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from shoal.protections.microaggregation.kernels.md import md as kernel
 
 
 def md(values: Floats, k: int, *, weights: Floats | None = None) -> KPartition:
-    """Groups of k around the two most distant records.
+    """Return groups of k around the two most distant records.
 
     while 2k or more remain:
         r, s = the two most distant of them (lowest r, then lowest s among equals)
-        a group of r and its k-1 closest (lowest rows among equals; s is not asked)
+        a group of r and its k-1 closest (lowest rows among equals; s is left out)
         a group of s and its k-1 closest
-    k to 2k-1 left: a group of their own
-    fewer: each joins the group with the closest centroid (weighted; none moves meanwhile)
+    k to 2k-1 left: one group
+    fewer: each joins the group with the closest centroid (weighted; centroids do not move meanwhile)
     """
     values = as_rows(values)
     k = check_k(k, len(values))

@@ -1,8 +1,8 @@
 """MDAV: groups of k around the records farthest from the centroid (Domingo-Ferrer and Torra 2005).
 
-Two exact engines give identical labels: `brute` sweeps over all records that are left, `tree` passes over boxes
-of records that cannot matter. Distances are summed from the first column to the last in both, and ties go to the
-lowest row. `solanas` is Algorithm 1 of Solanas 2008; `thesis` reproduces the GOMM thesis (docs/explain/conventions.md).
+Two exact engines return identical labels: `brute` sweeps over all remaining records, `tree` skips boxes of records that
+cannot matter. Both sum distances from the first column to the last, and ties go to the lowest row. `solanas` is
+Algorithm 1 of Solanas 2008; `thesis` reproduces the GOMM thesis (docs/explain/conventions.md).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from shoal.protections.microaggregation.kernels.mdav_by_tree import groups_by_tr
 REMAINDERS = ("standard", "solanas", "thesis", "distribute")
 METRICS = {"euclidean": EUCLIDEAN, "l1": L1}
 ENGINES = ("auto", "brute", "tree")
-WORTH_COMPILING = 20_000  # records; with fewer, sweeping takes less time than compiling the tree search
+WORTH_COMPILING = 20_000  # records: with fewer, sweeping takes less time than compiling the tree search
 
 
 def mdav(
@@ -40,16 +40,16 @@ def mdav(
     """Partition scaled records by MDAV.
 
         while 3k records are left (2k with the other remainders):
-            r = the record farthest from the centroid of what is left; a group of the k records nearest to r
-            s = the record farthest from r of what is left then;       a group of the k records nearest to s
+            r = the record farthest from the centroid of the remaining records; a group of the k records nearest to r
+            s = the remaining record farthest from r;                           a group of the k records nearest to s
         standard:   2k or more left: one more group around the farthest from the centroid; the rest is a group
         solanas:    k or more left are a group, fewer join their closest groups
-        thesis:     what is left is a group, even one smaller than k
-        distribute: what is left joins the closest groups
+        thesis:     the remaining records are a group, even one smaller than k
+        distribute: the remaining records join the closest groups
 
-    With weights the centroid is the weighted mean; k counts records. The closest group is the one whose centroid,
-    before anyone joined, is closest; the one with the lowest first row among equals.
-    One thread: each group waits for the one before, and a sweep or a tree search is too short to share.
+    With weights the centroid is the weighted mean; k counts records. The closest group is the one with the closest
+    centroid before any record joined, among equals the one with the lowest first row. MDAV uses one thread, because
+    each group depends on the one before, and a sweep or a tree search is too short to divide.
     """
     values = as_rows(values)
     n = values.shape[0]
@@ -60,34 +60,34 @@ def mdav(
     check_choice("engine", engine, ENGINES)
     if engine == "auto":
         engine = "tree" if engine_kernel(*values.shape) is groups_by_tree else "brute"
-    # The origin goes to a record's value (the lower median), so that differences of whole numbers stay exact.
+    # The origin moves to a record's value (the lower median), so that differences of whole numbers stay exact.
     values = values - np.partition(values, (n - 1) // 2, axis=0)[(n - 1) // 2]
-    least, one_more = (3 * k, True) if remainder == "standard" else (2 * k, False)
+    pair_from, one_more = (3 * k, True) if remainder == "standard" else (2 * k, False)
     groups = groups_by_tree if engine == "tree" else groups_by_sweep
     control = current()
-    labels = groups(values, weights, k, least, one_more, METRICS[metric], control.flag)
+    labels = groups(values, weights, k, pair_from, one_more, METRICS[metric], control.flag)
     control.check()
     _settle(labels, values, weights, k, remainder, METRICS[metric])
     return KPartition(labels, {"engine": engine})
 
 
 def engine_kernel(n: int, d: int) -> Any:
-    """The kernel that `mdav` calls for so many records and columns."""
+    """Return the kernel that `mdav` calls for n records and d columns."""
     tree = _tree_is_faster(n, d) and (n > WORTH_COMPILING or cast(Kernel, groups_by_tree).is_ready())
     return groups_by_tree if tree else groups_by_sweep
 
 
 def _tree_is_faster(n: int, d: int) -> bool:
-    """Boxes prune where the records suffice to cut each column about once (benchmarks/mdav.py).
+    """Return whether there are enough records to cut each column about once, so that boxes prune (benchmarks/mdav.py).
 
-    On normal data the engines are level near n = 64 * 2^d; on clustered, duplicated or correlated data the tree gains
-    earlier (two to three times faster with 20,000 x 20 in clusters), hence the smaller factor.
+    On normal data both engines are equally fast near n = 64 * 2^d. On clustered, duplicated or correlated data the tree
+    is faster from fewer records on (two to three times with 20,000 x 20 in clusters), hence the smaller factor.
     """
     return n >= 8 * 2.0**d
 
 
 def _settle(labels: Ints, values: Floats, weights: Floats, k: int, remainder: str, metric: int) -> None:
-    """Find a group for the records that MDAV's loop left over (-1)."""
+    """Put the records that MDAV's loop left over (-1) into groups."""
     left = np.flatnonzero(labels < 0)
     alone = {"standard": k, "solanas": k, "thesis": 1, "distribute": labels.size + 1}[remainder]
     groups = int(labels.max()) + 1

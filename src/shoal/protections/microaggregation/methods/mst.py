@@ -1,9 +1,8 @@
 """MSTP, minimum spanning tree partitioning (Laszlo and Mukherjee 2005).
 
-The tree's longest edges are cut first, so groups follow clusters that lie far apart; elsewhere the
-published method leaves oversized groups. As a second step its authors apply a fixed-size method
-within each of these. Here it is MD: it starts from the ends of a component, which in a tree's
-component are long and thin, and leaves no group above 2k-1.
+The longest edges of the tree are cut first, so groups follow clusters that are far apart. Elsewhere the published
+method leaves oversized groups. As a second step its authors apply a fixed-size method within each of these. Here this
+method is MD: it starts from the ends of a component, which is often long and thin, and leaves no group above 2k-1.
 """
 
 from __future__ import annotations
@@ -21,15 +20,16 @@ from shoal.protections.microaggregation.methods.md import md
 
 
 def mst(values: Floats, k: int, *, weights: Floats | None = None, split: bool = True) -> KPartition:
-    """The trees that remain when the minimum spanning tree is cut at its longest edges.
-
-    split: also split the trees of 2k or more records, by MD. Weights count there alone: a tree
-    knows no centroids.
+    """Return the trees that remain when the minimum spanning tree is cut at its longest edges.
 
         tree = minimum spanning tree (Prim, from the first record)
         for each edge, the longest first (lowest row among equals, an edge having the row it was added for):
             cut it if both sides keep k records or more
         split: each tree of 2k or more is partitioned by MD
+
+    Args:
+        split: Whether to split the trees of 2k or more records by MD. Weights matter only there, because a tree has no
+            centroids.
     """
     values = as_rows(values)
     k = check_k(k, len(values))

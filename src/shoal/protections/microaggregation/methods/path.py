@@ -1,7 +1,7 @@
 """The path method: put the records in an order, then cut the order optimally.
 
 Domingo-Ferrer, Martinez-Balleste, Mateo-Sanz and Sebe 2006 cut orders by nearest point next and by
-the groups of MDAV; Heaton and Mukherjee 2011 cut tours of the travelling salesman. The better the
+the groups of MDAV. Heaton and Mukherjee 2011 cut tours of the travelling salesman problem. The better the
 order keeps near records together, the better the cut, so the default is a tour.
 """
 
@@ -22,19 +22,19 @@ from shoal.protections.microaggregation.methods.mdav import mdav
 
 ORDERS = ("tour", "nearest", "mdav")
 
-# The lists of near neighbours that the tour's local search looks at; longer lists cost time and gain little.
+# Length of the neighbour lists in the tour's local search; longer lists cost time and gain little.
 NEIGHBOURS = 10
-# Fewer records than this are too few for moves of three stops between three others.
+# With fewer records there are no moves of three stops between three others.
 FEWEST = 8
 
 
 def path(values: Floats, k: int, *, weights: Floats | None = None, path_order: str = "tour") -> KPartition:
-    """The optimal cut of an order of the records into groups of k to 2k-1.
+    """Return the optimal cut of an order of the records into groups of k to 2k-1. Ties go to the lowest row.
 
-    path_order: "nearest": from the record farthest from the centroid always on to the nearest one not
-    yet visited; "mdav": group by group of MDAV's partition, always on to the group with the
-    nearest centroid and within it to the nearest record; "tour": the nearest order, shortened as a
-    round tour by 2-opt and Or-opt. Ties go to the lowest row.
+    Args:
+        path_order: "nearest" starts at the record farthest from the centroid and always goes to the nearest one not yet
+            visited. "mdav" goes through the groups of MDAV, always to the group with the nearest centroid and within it
+            to the nearest record. "tour" is the nearest order, shortened as a round tour by 2-opt and Or-opt.
     """
     values = as_rows(values)
     k = check_k(k, len(values))
@@ -50,7 +50,7 @@ def path(values: Floats, k: int, *, weights: Floats | None = None, path_order: s
 
 
 def _visit(values: Floats, first: int) -> Ints:
-    """All rows from the first one on, always the nearest next."""
+    """Return all rows from the first one on, always the nearest next."""
     control = current()
     rows: Ints = visit(values, first, False, control.flag)[0]
     control.check()
@@ -58,13 +58,14 @@ def _visit(values: Floats, first: int) -> Ints:
 
 
 def _cut(values: Floats, weights: Floats, k: int, rows: Ints) -> KPartition:
+    """Return the partition of the optimal cut of the rows in this order."""
     labels = np.empty(len(rows), dtype=np.int64)
     labels[rows] = optimal_cut(values[rows], weights[rows], k)
     return KPartition(labels)
 
 
 def _through_groups(values: Floats, k: int, weights: Floats, first: int) -> Ints:
-    """The order by MDAV's groups."""
+    """Return the order by MDAV's groups."""
     partition = mdav(values, k, weights=weights)
     groups = _visit(partition.centroids(values, weights), partition.labels[first])
     members = partition.members()
@@ -74,6 +75,7 @@ def _through_groups(values: Floats, k: int, weights: Floats, first: int) -> Ints
 
 
 def _shortened(values: Floats, rows: Ints) -> Ints:
+    """Return the order, shortened as a round tour."""
     if len(rows) < FEWEST:
         return rows
     control = current()
@@ -86,8 +88,8 @@ def _shortened(values: Floats, rows: Ints) -> Ints:
 def _cut_round(values: Floats, weights: Floats, k: int, rows: Ints) -> KPartition:
     """Cut a round tour, which has no ends.
 
-    The first cut is forced at the tour's arbitrary start; the second begins at a border half way
-    round, where the start is no longer felt. It can only be better: the first cut is one of its choices.
+    The first cut is forced to begin at the arbitrary start of the tour. The second begins at a border halfway round,
+    where the start no longer matters. It can only be better, because the first cut is one of its choices.
     """
     once = optimal_cut(values[rows], weights[rows], k)
     border = int(np.searchsorted(once, once[len(rows) // 2]))

@@ -2,8 +2,8 @@
 
 In an optimal partition of one column without weights, each group is an interval of the sorted
 values, so the best cut of the sorted sequence is the optimum. With weights and a minimum count
-this no longer holds (a heavy record may be worth a group with records from both sides), so
-the method does not take any.
+this does not hold: a heavy record may be best in a group with records from both sides. Therefore
+the method takes no weights.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from shoal.protections.microaggregation.kernels.cut import optimal_cut
 
 
 def univariate(values: Floats, k: int) -> KPartition:
-    """The partition of one column with the least SSE, in O(nk) after sorting; equal values keep the order of rows."""
+    """Return the partition of one column with the least SSE, in O(nk) after sorting; equal values keep their order."""
     values = as_rows(values)
     if values.shape[1] != 1:
         raise UsageError(
