@@ -145,7 +145,7 @@ class AbsoluteDeviation(GroupLoss):
         scale = self.weights * far[np.arange(self.n), near[:, min(self.k, near.shape[1]) - 1]]
         return np.ascontiguousarray(near), scale
 
-    def leaves(self, most, word):
+    def leaves(self, most, random_state):
         order = np.argsort(self.records[:, 0], kind="stable").astype(np.int32)
         return order, np.append(np.arange(0, self.n, most), self.n).astype(np.int32)
 

@@ -497,9 +497,7 @@ def test_a_checkpoint_without_room_leaves_the_state_before_it(state: Path, monke
 
     monkeypatch.setattr(Path, "write_bytes", full)
     chain = Chain(LABELS.copy(), 7, 1000, 0.1, 2, 20, 0.5, False, np.ones(12), [])
-    with pytest.raises(
-        WriteError, match=r"No space left on device\. It still holds the state before that: .* --resume"
-    ):
+    with pytest.raises(WriteError, match=r"No space left on device\. It still holds the previous state\. .* --resume"):
         checkpoint(state).save([chain], now=True)
     assert state.read_bytes() == sound and os.listdir(state.parent) == ["state.npz"]
 

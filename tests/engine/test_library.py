@@ -19,7 +19,7 @@ from shoal.engine.kernels import compiling
 from shoal.engine.kernels.library import PLACE, Library, open_library
 from shoal.engine.kernels.nsga2 import ranks
 from shoal.engine.kernels.stamp import source_hash
-from shoal.engine.partition.kernels.groups import claim, empty_groups, start
+from shoal.engine.partition.kernels.groups import build_state, claim, empty_groups
 from shoal.measures.linkage import distance_linkage
 from shoal.measures.probabilistic import probabilistic_linkage
 from shoal.protections.microaggregation.kernels.squares import Squares
@@ -172,7 +172,7 @@ def test_an_array_of_another_kind_is_refused_as_by_numba(points: Any, words: str
 @needs_library
 def test_a_member_of_a_tuple_is_named() -> None:
     groups = empty_groups(np.zeros((4, 4)), np.ones(4), 2, 3, 4)
-    ahead = start.ahead(Squares(), groups)
+    ahead = build_state.ahead(Squares(), groups)
     assert ahead is not None
     with pytest.raises(TypeError, match="g.label .* array of int32"):
         ahead(Squares(), groups._replace(label=groups.label.astype(np.int64)))

@@ -1,4 +1,4 @@
-"""How long something took: CPU seconds of all threads, compilation apart, and seconds by the clock."""
+"""CPU and wall-clock timer, excluding compilation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 
 
 class Clock:
-    """Runs from its creation on."""
+    """Measures the time since its creation."""
 
     def __init__(self) -> None:
         self._wall = time.perf_counter()
@@ -15,6 +15,7 @@ class Clock:
         self._compiling = _compile_seconds()
 
     def read(self) -> dict[str, float]:
+        """Return the CPU seconds of all threads without compilation, and the wall-clock seconds."""
         cpu = time.process_time() - self._cpu - (_compile_seconds() - self._compiling)
         return {"cpu_seconds": round(max(cpu, 0.0), 4), "seconds": round(time.perf_counter() - self._wall, 4)}
 

@@ -1,12 +1,12 @@
-"""How work is run and stopped: one `Control` for threads, a time limit, progress, notices, Ctrl-C and cancelling.
+"""Run and stop work: one `Control` for threads, a time limit, progress, notices, Ctrl-C and cancelling.
 
     control = Control(threads=2, progress=show)
     threading.Timer(10, control.stop).start()       # any thread may stop the work
     release = shoal.microaggregate(table, 5, control=control)
 
 The body of a protection runs on a worker thread (`call`). The caller's thread only waits, so Ctrl-C reaches it at
-once, even within a kernel; it then raises `flag`, which searches read as `stopped` and long kernels read themselves.
-A search that is stopped gives the best it has. One that has nothing yet calls `check`, which ends it without a result.
+once, even during a kernel. It then sets `flag`, which searches read as `stopped` and long kernels read themselves.
+A stopped search returns its best result so far. A search without any result calls `check`, which raises Stopped.
 A second Ctrl-C does not wait for the workers.
 """
 
@@ -32,17 +32,20 @@ from shoal.errors import Stopped, UsageError
 from shoal.notices import collecting, show
 
 T = TypeVar("T")
-LOOK_SECONDS = 0.05  # between two looks of the waiting thread at `cancel`
+LOOK_SECONDS = 0.05  # between two checks of `cancel` by the waiting thread
 
-# The control that the code of this thread works for: a kernel far below a search finds its flag here.
+# The control of the code that this thread runs: a kernel far below a search finds its flag here.
 _current: contextvars.ContextVar[Control | None] = contextvars.ContextVar("control", default=None)
 
 
 class Control:
-    """Runs pieces of work on threads, and knows whether to go on.
+    """Runs pieces of work on threads, and knows whether to continue.
 
-    seconds: after so long a search ends with the best it has. cancel: an event that another thread may set, instead of
-    calling `stop`. flag: one byte, 0 until the work is stopped. notices: what the user should know of the result.
+    flag: one byte, 0 until the work is stopped. notices: what the user should know about the result.
+
+    Args:
+        seconds: The time limit. After it a search returns its best result so far.
+        cancel: An event that another thread may set, instead of calling `stop`.
     """
 
     def __init__(
@@ -95,7 +98,7 @@ class Control:
 
     @contextmanager
     def when_stopped(self, action: Callable[[], None]) -> Iterator[None]:
-        """In the block, call `action` once the work is stopped, from the thread that stops it."""
+        """Within the block, call `action` once the work is stopped, from the thread that stops it."""
         with self._lock:
             self._at_stop.append(action)
             late = self.stopped
@@ -110,9 +113,12 @@ class Control:
     def part(
         self, share: float = 1.0, *, seconds: float | None = None, progress: Progress | None = None, threads: int = 0
     ) -> Control:
-        """A control for a part of the work: it stops with the whole; its own time limit does not stop the whole.
+        """Return a control for a part of the work. It stops with the whole; its own time limit does not stop the whole.
 
-        share: of the seconds that the part gets. progress, threads: those of the whole unless given.
+        Args:
+            share: The share of the seconds that the part gets.
+            progress: By default that of the whole.
+            threads: By default those of the whole.
         """
         part = Control(
             threads=threads or self.threads,
@@ -134,7 +140,7 @@ class Control:
     # -- progress ------------------------------------------------------------------------------------
 
     def stage(self, name: str = "", total: float = 1.0, unit: float = 1.0) -> None:
-        """Begin a stage of so much work, and its time limit; a loss times the unit is what progress shows."""
+        """Begin a stage of `total` work, and its time limit; progress shows a loss times the unit."""
         self.total, self._unit, self._stage = total, unit, name
         self.done = 0.0
         self.best: float | None = None
@@ -142,7 +148,7 @@ class Control:
         self._deadline = min((end for end in ends if end is not None), default=None)
 
     def advance(self, work: float, best: float | None = None, what: str = "") -> bool:
-        """Note that work was done, in the last stage named if `what` is empty; gives whether to go on."""
+        """Count work that was done, in the stage `what` or the last one named; return whether to continue."""
         with self._lock:
             self.done += work
             self._stage = what or self._stage
@@ -151,7 +157,7 @@ class Control:
             return self.show(min(self.done, self.total), self.total, self.best, self._stage)
 
     def show(self, done: float, total: float, best: float | None = None, what: str = "") -> bool:
-        """Show progress, one call at a time; gives whether to go on. A progress that raises KeyboardInterrupt stops."""
+        """Show progress; return whether to continue. KeyboardInterrupt from the progress function stops the work."""
         with self._lock:
             try:
                 self.progress(done, total, best, what)
@@ -163,7 +169,7 @@ class Control:
         return not self.stopped
 
     def notice(self, text: str) -> None:
-        """Keep something that the user should know with the result; `shoal.notices.notice` does it from anywhere."""
+        """Keep a notice for the user with the result; `shoal.notices.notice` does so from anywhere."""
         if text not in self.notices:
             self.notices.append(text)
 
@@ -178,9 +184,13 @@ class Control:
     # -- threads -------------------------------------------------------------------------------------
 
     def call(self, body: Callable[[], T]) -> T:
-        """The result of the body, which runs on a worker thread while this thread waits for it and for Ctrl-C.
+        """Run the body on a worker thread, wait for it and for Ctrl-C, and return its result.
 
         Within the body of another control the thread is a worker already; then this control stops with the other.
+
+        Raises:
+            Stopped: The work was stopped before it had a result.
+            KeyboardInterrupt: Ctrl-C stopped it.
         """
         outer = _current.get()
         if outer is not None:
@@ -198,7 +208,7 @@ class Control:
             raise
 
     def run(self, pieces: Sequence[Callable[[], T]]) -> list[T]:
-        """The results of all pieces, in their order; a piece may read `stopped` and end early."""
+        """Run all pieces and return their results, in their order. A piece may read `stopped` and end early."""
         workers = min(self.threads, len(pieces))
         if workers <= 1 and _current.get() is not None:
             return [self._do(piece) for piece in pieces]
@@ -217,7 +227,7 @@ class Control:
             _current.reset(token)
 
     def _show_notices(self, shown: int, outermost: bool) -> int:
-        """Show new notices from the thread that called, as soon as they come; gives how many were shown."""
+        """Show new notices from the calling thread, as soon as they come; return how many were shown."""
         fresh = self.notices[shown:] if outermost else []
         for text in fresh:
             show(text)
@@ -225,8 +235,9 @@ class Control:
 
     @contextmanager
     def _first_interrupt(self) -> Iterator[None]:
-        """In the block, the first Ctrl-C stops the work instead of raising KeyboardInterrupt, which may arrive between
-        any two lines, even while a thread starts; the second raises it. Other handlers than Python's are left alone.
+        """Within the block, let the first Ctrl-C stop the work and only the second raise KeyboardInterrupt.
+
+        An exception could arrive between any two lines, even while a thread starts. Handlers other than Python's stay.
         """
 
         def handle(number: int, frame: FrameType | None) -> None:
@@ -247,7 +258,7 @@ class Control:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def _on_threads(self, pieces: Sequence[Callable[[], T]], workers: int) -> list[T]:
-        """Daemon threads, unlike those of a pool, let the process end at a second Ctrl-C."""
+        """Run the pieces on daemon threads: unlike those of a pool, they let the process end at a second Ctrl-C."""
         results: dict[int, T] = {}
         errors: dict[int, BaseException] = {}
         places = iter(range(len(pieces)))
@@ -263,7 +274,7 @@ class Control:
                         break
                     try:
                         results[place] = self._do(pieces[place])
-                    except BaseException as error:  # raised again where the results are waited for
+                    except BaseException as error:  # raised again by the waiting thread
                         errors[place] = error
             finally:
                 with lock:
@@ -285,7 +296,7 @@ class Control:
                     ended.wait(LOOK_SECONDS)
                     self._look()
                     shown = self._show_notices(shown, outermost)
-                except KeyboardInterrupt:  # of a caller that handles Ctrl-C itself
+                except KeyboardInterrupt:  # from a caller that handles Ctrl-C itself
                     if self._root._interrupted:
                         raise
                     self._interrupt()
@@ -298,7 +309,7 @@ class Control:
 def control_of(
     control: Control | None, threads: int | None, progress: Progress | None, usual_threads: int | None = None
 ) -> Control:
-    """The control of a public function: the one it was called with, or one of its other parameters."""
+    """Return the control of a public function: its argument, or a new one from its other arguments."""
     if control is None:
         return Control(threads=threads or usual_threads or cores(), progress=progress)
     if threads is not None or progress is not None:
@@ -307,12 +318,12 @@ def control_of(
 
 
 def shielded(body: Callable[[], T]) -> T:
-    """The result of the body, which has to be finished even though the work is stopped."""
+    """Run the body to its end even though the work is stopped, and return its result."""
     control = Control()
     control.notices = current().notices
     return control._do(body)
 
 
 def current() -> Control:
-    """The control that this thread works for, or one that nobody stops."""
+    """Return the control of this thread, or a new one that nothing stops."""
     return _current.get() or Control()

@@ -1,4 +1,4 @@
-"""What NSGA-II asks of a population: fronts, crowding, and who survives (Deb et al. 2002)."""
+"""The selection of NSGA-II: fronts, crowding distances and survivors (Deb et al. 2002)."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from shoal.engine.kernels.nsga2 import crowding, ranks
 
 @dataclass(frozen=True)
 class Ranked:
-    """A population's ranks (0 is best) and crowding distances (more is better)."""
+    """The ranks (0 is best) and crowding distances (more is better) of a population."""
 
     rank: Ints
     distance: Floats
 
 
 def ranked(objectives: Floats) -> Ranked:
-    """Ranks and crowding distances of points whose objectives are all to be minimised."""
+    """Return ranks and crowding distances of points whose objectives are all minimized."""
     values = np.ascontiguousarray(objectives, dtype=np.float64)
     rank = ranks(values)
     return Ranked(rank, crowding(values, rank))
 
 
 def survivors(order: Ranked, size: int) -> Ints:
-    """The `size` best by rank, then by crowding distance, then by place."""
+    """Return the `size` best by rank, then by crowding distance, then by place."""
     return np.lexsort((-order.distance, order.rank))[:size].astype(np.int64)

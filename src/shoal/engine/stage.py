@@ -9,7 +9,7 @@ from typing import TypedDict
 
 
 class Stage(TypedDict):
-    """One part of a search. The losses are in the unit of the objective, in a release in percent."""
+    """One part of a search. The losses are in the unit of the objective, and in a release in percent."""
 
     name: str
     loss_before: float
@@ -18,5 +18,5 @@ class Stage(TypedDict):
 
 
 def rescaled(stage: Stage, factor: float) -> Stage:
-    """The stage with its losses in another unit."""
+    """Return the stage with its losses in another unit."""
     return {**stage, "loss_before": stage["loss_before"] * factor, "loss_after": stage["loss_after"] * factor}

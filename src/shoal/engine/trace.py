@@ -1,6 +1,6 @@
-"""The numbers that a search's progress showed, kept for the release: the curve of the best over the work done.
+"""The progress of a search, kept for the release: the curve of the best result over the work done.
 
-A trace is bounded: when it is full, every second point goes and from then on only every second is taken in.
+A trace is bounded. When it is full, it drops every second point and from then on keeps only every second new one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ MOST_POINTS = 2_000
 
 
 class Point(NamedTuple):
-    """One look at a search: the stage, the work done of the total, the best so far."""
+    """One point of a search: the stage, the work done of the total, the best result so far."""
 
     what: str
     done: float
@@ -22,13 +22,13 @@ class Point(NamedTuple):
 
 
 class Trace:
-    """A progress that keeps what a search reports, and passes it on."""
+    """A progress function that keeps what a search reports, and passes it on."""
 
     def __init__(self, progress: Progress = silent) -> None:
         self._progress = progress
         self._kept: list[Point] = []
         self._last: Point | None = None
-        self._step = 1  # every how many calls one is kept
+        self._step = 1  # calls per point that is kept
         self._calls = 0
 
     def __call__(self, done: float, total: float, best: float | None = None, what: str = "") -> None:
@@ -42,6 +42,6 @@ class Trace:
 
     @property
     def points(self) -> tuple[Point, ...]:
-        """The points kept, in order, the last one always among them."""
+        """The points kept, in order. The last point is always one of them."""
         last = () if self._last is None or (self._kept and self._kept[-1] is self._last) else (self._last,)
         return (*self._kept, *last)

@@ -10,7 +10,7 @@ from odd_records import some_weights
 from reference import search as naive
 from shoal.engine.control import Control
 from shoal.engine.partition import windows
-from shoal.engine.partition.recombine import Limits, Recombination, recombine
+from shoal.engine.partition.recombine import Recombination, SolverLimits, recombine
 from shoal.engine.partition.refine import refine
 from shoal.engine.partition.search import blocks as blocks_module
 from shoal.engine.partition.search import memetic as memetic_module
@@ -70,7 +70,7 @@ def test_refinement_and_recombination_take_another_loss():
     pool = Pool(loss)
     pool.add_labels(better.labels)
     near = search_space(loss).near
-    state = recombine(pool, Recombination(first.labels), Limits(2_000, 50), near)
+    state = recombine(pool, Recombination(first.labels), SolverLimits(2_000, 50), near)
     check(loss, type(first)(np.asarray(state.best)))
     assert np.isfinite(pool.costs).all()
     assert loss.costs(np.asarray(state.best)).sum() <= check(loss, better) * (1 + 1e-6)

@@ -15,7 +15,7 @@ from shoal.engine.control import Control
 from shoal.engine.kernels.prefetch import LARGE, LINE, filled
 from shoal.engine.partition import windows
 from shoal.engine.partition.kernels.anneal import anneal
-from shoal.engine.partition.kernels.groups import empty_groups, padded, renew, start
+from shoal.engine.partition.kernels.groups import build_state, empty_groups, padded, refresh_state
 from shoal.engine.partition.kernels.local_search import sweep
 from shoal.engine.partition.kernels.losses import entering, leaving, replacing, swapping
 from shoal.engine.partition.refine import anneal_windows, sweep_windows
@@ -64,7 +64,7 @@ def test_costs_equal_recomputation(case, seed):
     labels = np.asarray(mdav(values, k).labels)
     g = empty_groups(padded(values), weights, k, 2 * k - 1, padded(values).shape[1])
     g.label[:] = labels
-    start(Squares(), g)
+    build_state(Squares(), g)
     rng = np.random.default_rng(seed)
     i = int(rng.integers(len(values)))
     j = int(rng.choice(np.flatnonzero(labels != labels[i])))
@@ -85,9 +85,9 @@ def test_every_proposal_keeps_k_and_the_state(case, seed, temperature):
     g, _ = space.state(mdav(values, k).labels)
     word = np.array([seed], dtype=np.uint64)
     for _ in range(150):
-        anneal(space.marker, g, space.near, space.heat, space.turns, word, 7, temperature, temperature)
+        anneal(space.marker, g, space.near, space.local_scale, space.visits, word, 7, temperature, temperature)
         assert_whole(g)
-    loss = renew(space.marker, g)
+    loss = refresh_state(space.marker, g)
     centred = values - values.mean(axis=0)
     assert abs(loss - naive.sse(centred, g.label)) <= 1e-9 * naive.sse(centred, np.zeros(len(values))) + 1e-300
 
@@ -100,12 +100,12 @@ def test_asking_for_memory_ahead_changes_nothing():
     for x in (space.loss.records, np.hstack([space.loss.records, np.zeros((2000, -(-LARGE // 8000) * 4))])):
         g = empty_groups(x, space.loss.weights, 3, 5, x.shape[1])
         g.label[:] = mdav(values, 3).labels
-        start(space.marker, g)
+        build_state(space.marker, g)
         assert (x.size > LARGE) == (x is not space.loss.records)
         word = np.array([1], dtype=np.uint64)
-        anneal(space.marker, g, space.near, space.heat, space.turns, word, 100_000, 0.2, 0.05)
+        anneal(space.marker, g, space.near, space.local_scale, space.visits, word, 100_000, 0.2, 0.05)
         before = g.label.copy()
-        assert sweep(space.marker, g, space.near, space.least, 0, 2000) > 0
+        assert sweep(space.marker, g, space.near, space.smallest_gain, 0, 2000) > 0
         found.append((before, g.label, word[0]))
     np.testing.assert_equal(found[0], found[1])
 
@@ -143,7 +143,7 @@ def test_windows_at_work_together_do_not_see_each_other(seed, monkeypatch):
             assert_whole(g)
         sweep_windows(space, g, control, 0)
         assert_whole(g)
-        assert renew(space.marker, g) <= loss
+        assert refresh_state(space.marker, g) <= loss
         ends.append(g.label)
     np.testing.assert_array_equal(ends[0], ends[1])
     np.testing.assert_array_equal(ends[0], ends[2])
@@ -169,7 +169,7 @@ def test_a_window_changes_its_own_groups_alone(monkeypatch):
         before = g.label.copy()
         own = set(np.flatnonzero(state.owner == p))
         word = np.array([p], dtype=np.uint64)
-        anneal(space.marker, state, space.near, space.heat, space.turns, word, 20_000, 0.5, 0.5)
+        anneal(space.marker, state, space.near, space.local_scale, space.visits, word, 20_000, 0.5, 0.5)
         moved = np.flatnonzero(g.label != before)
         assert moved.size > 20
         assert set(before[moved]) | set(g.label[moved]) <= own
@@ -205,7 +205,7 @@ def test_the_moves_take_another_loss():
     np.testing.assert_allclose(
         g.summary[g.size > 0, 0].sum(), naive.deviations(loss.records, g.label, loss.weights), rtol=1e-6
     )
-    assert renew(space.marker, g) < before
+    assert refresh_state(space.marker, g) < before
     assert_whole(g)
 
 
@@ -220,7 +220,7 @@ def test_no_move_leaves_what_the_loss_forbids(seed):
     g, _ = space.state(loss.first().labels)
     before, word = g.label.copy(), np.array([seed], dtype=np.uint64)
     for _ in range(40):
-        anneal(space.marker, g, space.near, np.full(240, 50.0), space.turns, word, 2_000, 1.0, 1.0)
+        anneal(space.marker, g, space.near, np.full(240, 50.0), space.visits, word, 2_000, 1.0, 1.0)
         assert_whole(g)
         assert np.bincount(g.label, apart).max() <= 1
     assert np.isfinite(g.summary[g.size > 0]).all()

@@ -42,7 +42,7 @@ def test_weights_are_checked(method):
     for wrong in (0.0, -1.0, np.nan, np.inf):
         weights = np.ones(9)
         weights[2] = wrong
-        with pytest.raises(InputError, match="weights must be positive numbers; that of record 2"):
+        with pytest.raises(InputError, match="Weights must be positive numbers, but that of record 2"):
             method(values, 3, weights=weights)
 
 

@@ -27,7 +27,7 @@ from shoal.engine.partition.refine import refine
 from shoal.engine.partition.search import blocks as blocks_module
 from shoal.engine.partition.search import memetic as memetic_module
 from shoal.engine.partition.search.memetic import inherit
-from shoal.engine.partition.space import search_space, turns_of, without_oversized
+from shoal.engine.partition.space import search_space, visits_of, without_oversized
 from shoal.errors import InputError, UsageError
 from shoal.protections.microaggregation import effort
 from shoal.protections.microaggregation.methods.anneal import anneal
@@ -51,7 +51,7 @@ def little_work(monkeypatch):
         "_LARGE",
         {"quick": (60.0, 1.0, 60.0), "standard": (350.0, 1.0, 350.0), "thorough": (3_000.0, 1.0, 3_000.0)},
     )
-    monkeypatch.setattr(chains, "PIECE", 3_000)
+    monkeypatch.setattr(chains, "MAX_PROPOSALS_PER_BATCH", 3_000)
 
 
 def some_values(n=150, d=3, seed=1):
@@ -259,11 +259,11 @@ def test_children_inherit_whole_groups():
 def test_records_of_sparse_regions_have_more_turns():
     values = np.concatenate([some_values(80), 50 * some_values(80, seed=2)])
     space = search_space(SquaredError(values, 3))
-    turns = np.bincount(space.turns, minlength=160)
-    assert turns.min() >= 1 and (np.diff(space.turns) >= 0).all()
-    order = np.argsort(space.heat)
+    turns = np.bincount(space.visits, minlength=160)
+    assert turns.min() >= 1 and (np.diff(space.visits) >= 0).all()
+    order = np.argsort(space.local_scale)
     assert (np.diff(turns[order]) >= 0).all() and turns[order[-1]] > turns[order[0]]
-    np.testing.assert_array_equal(turns_of(space.turns, 20, 50), np.repeat(np.arange(20, 50), turns[20:50]))
+    np.testing.assert_array_equal(visits_of(space.visits, 20, 50), np.repeat(np.arange(20, 50), turns[20:50]))
 
 
 def test_a_large_enough_file_is_recombined_by_regions(monkeypatch):

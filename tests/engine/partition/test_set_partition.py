@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from odd_records import records, some_weights
 from shoal.engine.partition import recombine as recombine_module
-from shoal.engine.partition.recombine import Limits, Recombination, recombine, relax
+from shoal.engine.partition.recombine import Recombination, SolverLimits, recombine, relax
 from shoal.engine.partition.search.memetic import cross, regions
 from shoal.engine.partition.set_partition import Pool, SetPartitioning, reduced_costs
 from shoal.engine.partition.space import search_space
@@ -50,7 +50,7 @@ def test_the_best_partition_of_a_small_pool_is_found(case, seed):
     for _ in range(n // k - 1):
         pool.add([rng.permutation(n)[:k]])
     known = partitions[0]
-    found = recombine(pool, Recombination(known), Limits(10**9, 10**9)).best
+    found = recombine(pool, Recombination(known), SolverLimits(10**9, 10**9)).best
     groups = [set(map(int, rows)) for rows in pool.groups]
     costs = [cost(values, rows, weights) for rows in pool.groups]
     assert len({frozenset(g) for g in groups}) == len(groups)
@@ -69,12 +69,12 @@ def test_a_programme_with_much_work_is_the_last_and_never_worse():
         pool.add_labels(labels)
     before = sum(pool.costs[c] for c in pool.columns(partitions[0]))
     short, cut, long = (
-        recombine(pool, Recombination(partitions[0]), Limits(*limits)).best
+        recombine(pool, Recombination(partitions[0]), SolverLimits(*limits)).best
         for limits in ((-1, 10**9), (10**9, 0), (10**9, 10**9))
     )
     losses = [sum(pool.costs[c] for c in pool.columns(labels)) for labels in (short, cut, long)]
     assert losses[2] <= min(losses) and max(losses) <= before
-    again = recombine(pool, Recombination(partitions[0]), Limits(10**9, 0))  # work is counted, not time
+    again = recombine(pool, Recombination(partitions[0]), SolverLimits(10**9, 0))  # work is counted, not time
     np.testing.assert_array_equal(cut, again.best)
 
 
@@ -128,7 +128,7 @@ def test_looking_around_leaves_no_cheap_group_and_never_worsens(monkeypatch):
     pool.add_labels(known)
     before = sum(pool.costs)
     monkeypatch.setattr(recombine_module, "WORK", 10**6)
-    monkeypatch.setattr(recombine_module, "A_GROUP", 10**4)
+    monkeypatch.setattr(recombine_module, "VARIANTS_PER_GROUP", 10**4)
     relaxed = SetPartitioning(pool, 90).duals()
     masters = []
     monkeypatch.setattr(
@@ -144,12 +144,12 @@ def test_looking_around_leaves_no_cheap_group_and_never_worsens(monkeypatch):
     like = Pool(SquaredError(values, 3))
     like.add(pool.loss.variants([pool.groups[c] for c in in_use], near, state.duals[:90], np.inf, 10_000))
     assert reduced_costs(like, state.duals, state.cuts).min() >= -1e-6 * state.bound
-    found = recombine(pool, Recombination(known), Limits(2_000, 50), near).best
+    found = recombine(pool, Recombination(known), SolverLimits(2_000, 50), near).best
     loss = sum(cost(values, np.flatnonzero(found == g), None) for g in np.unique(found))
     assert state.bound <= loss * (1 + 1e-9)
     assert loss < 0.2 * before
     stopped = Pool(SquaredError(values, 3))
-    at_once = recombine(stopped, Recombination(known), Limits(2_000, 50), near, lambda state: False)
+    at_once = recombine(stopped, Recombination(known), SolverLimits(2_000, 50), near, lambda state: False)
     assert not at_once.finished and len(stopped.groups) < len(pool.groups)
     assert sum(stopped.costs[c] for c in stopped.columns(at_once.best)) <= before * (1 + 1e-12)
 
@@ -159,7 +159,7 @@ def test_a_recombination_goes_on_from_any_step_to_the_same_result(monkeypatch):
     values = np.random.default_rng(5).normal(size=(120, 3))
     space = search_space(SquaredError(values, 3))
     near = space.near
-    known, limits = np.arange(120) % 40, Limits(2_000, 50, wider=1.3)
+    known, limits = np.arange(120) % 40, SolverLimits(2_000, 50, wider=1.3)
     steps = []
     whole = recombine(
         Pool(SquaredError(values, 3)), Recombination(known), limits, near, lambda state: steps.append(state) or True
@@ -199,7 +199,7 @@ def test_a_cross_takes_the_cheaper_groups_of_every_island(case, seed):
         expected += min(sides)
         assert any(same_groups(child[rows], p[rows]) for p in (one, other))
     loss = sum(cost(values, np.flatnonzero(child == g), weights) for g in set(child))
-    slack = 1e-9 * expected + n * space.least + 1e-12 * float((values**2).sum()) + 1e-300
+    slack = 1e-9 * expected + n * space.smallest_gain + 1e-12 * float((values**2).sum()) + 1e-300
     assert abs(loss - expected) <= slack
 
 

@@ -1,9 +1,9 @@
-"""Compile all kernels ahead into one shared library with a C interface, which needs neither Numba nor LLVM to run.
+"""Compile all kernels ahead of time into one shared library with a C interface. It runs without Numba and LLVM.
 
-Numba turns each kernel, and the functions that it calls, into LLVM's intermediate code. Everything of one kernel is put
-into one module, optimized as Numba would, and written as machine code for each level of x86-64; gcc links them. All
-names but that of the kernel are private to its module: Numba numbers functions by process, and two processes may give
-one name to two functions. Nothing that is compiled here runs here.
+Numba turns each kernel and the functions that it calls into LLVM's intermediate code. All code of one kernel is put
+into one module, optimized as Numba would do it, and written as machine code for each level of x86-64. Then gcc links
+the modules. All names except that of the kernel are private to its module: Numba numbers functions by process, so two
+processes may give one name to two functions. No code that is compiled here runs here.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ Wanted = tuple[compiling.Kernel, tuple[Any, ...]]
 
 
 def build(kernels: Sequence[Wanted], stamp: str, target: Path = PLACE, *, processes: int | None = None) -> Path:
-    """Write a library of kernels, each with the arguments that its form depends on."""
+    """Write a library of kernels, each with the arguments that its form depends on; return its path."""
     shares = compiling.balanced(kernels, processes or cores())
     with tempfile.TemporaryDirectory() as folder:
         names = [([(entry.name, first) for entry, first in share], folder) for share in shares]
         with ProcessPoolExecutor(len(shares), multiprocessing.get_context("spawn")) as pool:
-            found = [item for part in pool.map(_compile_share, *zip(*names, strict=True)) for item in part]
-        contents = {"stamp": stamp, "kernels": dict(sorted(found))}
+            compiled = [item for part in pool.map(_compile_share, *zip(*names, strict=True)) for item in part]
+        contents = {"stamp": stamp, "kernels": dict(sorted(compiled))}
         made = _link(Path(folder), contents)
-        Library(made)  # every symbol is there
+        Library(made)  # fails if a symbol is missing
         target.parent.mkdir(parents=True, exist_ok=True)
         partial = target.with_name(f"{target.name}.part")
         partial.write_bytes(sealed(made.read_bytes()))
@@ -56,7 +56,7 @@ def _link(folder: Path, contents: dict[str, Any]) -> Path:
 
 
 def _compile_share(names: list[tuple[str, tuple[Any, ...]]], folder: str) -> list[tuple[str, dict[str, Any]]]:
-    """Write the machine code of some kernels into a folder; gives what a caller must know of each, by its key."""
+    """Write the machine code of some kernels into a folder; return how to call each, by its key."""
     _keep_intermediate_code()
     machines = {level: _machine(level) for level in LEVELS}
     described = []
@@ -76,7 +76,7 @@ def _compile_share(names: list[tuple[str, tuple[Any, ...]]], folder: str) -> lis
 
 
 def _entry(kernel: compiling.Kernel, first: Sequence[Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """The source of a function of the slots' address that calls a kernel; what a caller must know; its names."""
+    """Return the source of a function of the slots' address that calls a kernel, how to call it, and its names."""
     from numba import carray
     from numba.core import sigutils
 
@@ -112,7 +112,7 @@ def _entry(kernel: compiling.Kernel, first: Sequence[Any]) -> tuple[str, dict[st
 
 
 class _Writer:
-    """Writes how slots become arguments and a result becomes slots, and lists the parts for run_time.c."""
+    """Writes the code that turns slots into arguments and a result into slots, and lists the parts for run_time.c."""
 
     def __init__(self) -> None:
         import numpy as np
@@ -123,7 +123,7 @@ class _Writer:
         self.used: dict[str, Any] = {"int64": np.int64, "float64": np.float64}
 
     def argument(self, name: str, kind: Any) -> str:
-        """The expression of an argument, or of a member of a tuple, from the next slots."""
+        """Return the expression of an argument, or of a member of a tuple, that reads the next slots."""
         from numba import types
         from numba.np.numpy_support import as_dtype
 
@@ -163,7 +163,7 @@ class _Writer:
         self.names.append(name)
 
     def result(self, kind: Any, expression: str, lines: list[str]) -> list[Any]:
-        """Add the lines that write a result into the next slots; gives how to read it."""
+        """Add the lines that write a result into the next slots; return how to read it."""
         from numba import types
         from numba.np.numpy_support import as_dtype
 
@@ -187,7 +187,7 @@ class _Writer:
 
 
 def _intrinsics() -> dict[str, Any]:
-    """What an entry needs beyond Numba's functions: an address as a pointer, and an array's memory, kept alive."""
+    """Return what an entry needs besides Numba's functions: pointers from addresses, and an array's memory."""
     from numba import types
     from numba.extending import intrinsic
 
@@ -214,12 +214,12 @@ def _intrinsics() -> dict[str, Any]:
 
 
 def _keep_intermediate_code() -> None:
-    """Let Numba stop at the intermediate code of each function: it would optimize and emit each one by itself."""
+    """Make Numba stop at the intermediate code of each function; by default it compiles each one separately."""
     from numba.core import codegen, cpu
     from numba.core.registry import cpu_target
 
     compiling.load_numba()
-    _ = cpu_target.target_context  # its own run time is compiled and called, so that comes before
+    _ = cpu_target.target_context  # its own run time is compiled and called, so that comes first
 
     def finalize(self: Any) -> None:
         self._finalized = True
@@ -235,7 +235,7 @@ def _keep_intermediate_code() -> None:
 
 
 def _no_machine_code(context: Any, library: Any, description: Any, environment: Any) -> Any:
-    """Stands for the machine code of a function where Numba wants one; it is never called."""
+    """Return a stand-in for the machine code of a function; it is never called."""
     import ctypes
 
     from numba import _dynfunc
@@ -246,7 +246,7 @@ def _no_machine_code(context: Any, library: Any, description: Any, environment: 
 
 
 def _intermediate_code(source: str, names: dict[str, Any], symbol: str) -> bytes:
-    """One module with an entry and all that it calls, which alone has a public name."""
+    """Return one module with an entry and all functions that it calls; only the entry has a public name."""
     import llvmlite.binding as llvm
     from numba import types
 
@@ -261,7 +261,7 @@ def _intermediate_code(source: str, names: dict[str, Any], symbol: str) -> bytes
     for library in _linked(compiled.library, set()):
         for function in library._final_module.functions:
             if not function.is_declaration and function.linkage in (llvm.Linkage.external, llvm.Linkage.linkonce_odr):
-                function.linkage = "weak_odr"  # two libraries may hold the same one, and the linker keeps it
+                function.linkage = "weak_odr"  # two libraries may hold the same function, and the linker keeps one
         module.link_in(library._final_module, preserve=True)
     for value in [*module.functions, *module.global_variables]:
         if not value.is_declaration:
@@ -272,7 +272,7 @@ def _intermediate_code(source: str, names: dict[str, Any], symbol: str) -> bytes
 
 
 def _linked(library: Any, seen: set[int]) -> Iterator[Any]:
-    """A library of Numba's and all that it calls, each once."""
+    """Yield a library of Numba's and all libraries that it calls, each once."""
     if id(library) not in seen:
         seen.add(id(library))
         yield library
@@ -281,7 +281,7 @@ def _linked(library: Any, seen: set[int]) -> Iterator[Any]:
 
 
 def _machine(level: int) -> Any:
-    """A machine of this level, with code that may lie anywhere in memory."""
+    """Return a target machine of this level, with position-independent code."""
     import llvmlite.binding as llvm
 
     target = llvm.Target.from_default_triple()
@@ -289,7 +289,7 @@ def _machine(level: int) -> Any:
 
 
 def _machine_code(code: bytes, machine: Any, symbol: str, level: int) -> bytes:
-    """Optimize a module by Numba's passes, first cheaply so that counting of references goes, and emit it."""
+    """Optimize a module by Numba's passes, first cheaply to remove reference counts, and return its machine code."""
     import llvmlite.binding as llvm
     from numba.core.codegen import _parse_refprune_flags
 

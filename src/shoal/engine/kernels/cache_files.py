@@ -1,4 +1,4 @@
-"""Numba's cache files with a checksum: what is damaged counts as missing.
+"""Numba's cache files with a checksum: a damaged file counts as missing.
 
 Numba trusts its files. Damaged machine code would end the process with a segmentation fault.
 """
@@ -18,7 +18,7 @@ class CheckedCacheFile(caching.IndexDataCacheFile):  # type: ignore[misc]
     """A cache file with a checksum; a kernel whose file is damaged is compiled and saved again."""
 
     def save(self, key: Any, data: Any) -> None:
-        with contextlib.suppress(OSError):  # a full disk: the kernel is compiled, only not kept
+        with contextlib.suppress(OSError):  # a full disk: the kernel is compiled, but not saved
             super().save(key, data)
 
     def _load_index(self) -> Any:
@@ -38,7 +38,7 @@ class CheckedCacheFile(caching.IndexDataCacheFile):  # type: ignore[misc]
         self._save(self._data_path(name), data)
 
     def _checked(self, path: str) -> Any:
-        """What a file holds; an OSError, which Numba takes for a missing file, if it is not what was saved."""
+        """Return the content of a file; raise OSError, which Numba takes for a missing file, if it was damaged."""
         content = Path(path).read_bytes()
         checksum, packed = content[:32], content[32:]
         if hashlib.sha256(packed).digest() != checksum:

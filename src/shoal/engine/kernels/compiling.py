@@ -1,11 +1,12 @@
-"""How kernels are compiled: ahead, or on their first call, for the signatures they state, with a cache never stale.
+"""How kernels are compiled: ahead of time or on their first call, for declared signatures, with a cache that is never
+stale.
 
-An entry point is `@kernel(signature)`: Python calls it. A function that only kernels call is `@inner`; `@bare` or
-`@inlined` in the innermost loops of a search; `@fused` where a call would cost more than the work. Importing a module
-of kernels compiles nothing and does not even import Numba. A kernel comes from the library that was compiled ahead
-(`library.py`) if there is one of these sources for this machine, else Numba compiles it. A search that needs several
-kernels names them in `compile_missing`, which compiles them in several processes. Fast-math is off: the engines of one
-method must give the same labels, and reordered sums would change ties.
+An entry point is `@kernel(signature)`: Python calls it. A function that only kernels call is `@inner`, in the innermost
+loops of a search `@bare` or `@inlined`, and `@fused` where a call would cost more than the work. Importing a module of
+kernels compiles nothing and does not even import Numba. A kernel comes from the library that was compiled ahead of time
+(`library.py`) if that fits these sources and this machine; otherwise Numba compiles it. A search that needs several
+kernels names them in `compile_missing`, which compiles them in several processes. Fast-math is off, because the engines
+of one method must return the same labels, and reordered sums would change ties.
 """
 
 from __future__ import annotations
@@ -39,14 +40,16 @@ Signature = str | Callable[..., Any]
 
 FLAGS = {"nogil": True, "fastmath": False, "error_model": "numpy", "boundscheck": False}
 BARE = {**FLAGS, "_nrt": False}
-PART = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # code that is only ever called from other kernels
+PART = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # code that only other kernels call
 
 
 def kernel(signature: Signature) -> Callable[[F], F]:
-    """An entry point, compiled on its first call.
+    """Declare an entry point. It is compiled on its first call.
 
-    signature: Numba's text, or a function of the first arguments that gives the result's type and every argument's,
-    each as text or by an example. Such a kernel is compiled once for each kind of these arguments: one for each loss.
+    Args:
+        signature: Numba's text, or a function of the first arguments. The function returns the type of the result and
+            of every argument, each as text or as an example. Such a kernel is compiled once per kind of these
+            arguments, for example once per loss.
     """
 
     def decorate(function: F) -> F:
@@ -56,30 +59,30 @@ def kernel(signature: Signature) -> Callable[[F], F]:
 
 
 def inner(function: F) -> F:
-    """A function that only kernels call; it becomes part of their code."""
+    """Declare a function that only kernels call; it becomes part of their code."""
     return cast(F, InnerFunction(function, {**PART, **FLAGS}))
 
 
 def bare(function: F) -> F:
-    """As `inner`, but without counting references to arrays.
+    """Declare a function like `inner`, but without counting references to arrays.
 
-    The counting took 40 % of a search's time. Such a function may not make, slice or give back an array.
+    Counting took 40 % of a search's time. Such a function must not create, slice or return an array.
     """
     return cast(F, InnerFunction(function, {**PART, **BARE}))
 
 
 def inlined(function: F) -> F:
-    """As `bare`, and never left as a call: every array handed over costs several words on the stack."""
+    """Declare a function like `bare` that is always inlined: each array of a call costs several words on the stack."""
     return cast(F, InnerFunction(function, {**PART, **BARE, "forceinline": True}))
 
 
 def fused(function: F) -> F:
-    """Put a function's body into its callers, for loops so short that a call would cost more than the work."""
+    """Declare a function whose body is put into its callers, for loops so short that a call would cost more."""
     return cast(F, InnerFunction(function, {**FLAGS, "inline": "always"}))
 
 
 class InnerFunction:
-    """A function of kernels. Numba sees a compiled function, by `_numba_type_`; Python calls it as it is written."""
+    """A function of kernels. Numba sees a compiled function, by `_numba_type_`; Python calls the source."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         functools.update_wrapper(self, function)
@@ -90,7 +93,7 @@ class InnerFunction:
         return self.py_func(*arguments)
 
     @functools.cached_property
-    def _dispatcher(self) -> Any:  # kept: its type only refers to it weakly
+    def _dispatcher(self) -> Any:  # kept, because its type holds only a weak reference to it
         return load_numba().njit(**self.targetoptions)(self.py_func)
 
     @property
@@ -99,7 +102,7 @@ class InnerFunction:
 
 
 class Kernel:
-    """An entry point: compiled, or loaded from the cache, when it is first called. Only Python may call it."""
+    """An entry point: compiled, or loaded from the cache, on its first call. Only Python may call it."""
 
     def __init__(self, function: Callable[..., Any], signature: Signature) -> None:
         functools.update_wrapper(self, function)
@@ -111,14 +114,14 @@ class Kernel:
 
     @property
     def name(self) -> str:
-        """Where it stands: module:function."""
+        """Return its name, module:function."""
         return f"{self.py_func.__module__}:{self.py_func.__name__}"
 
     def __call__(self, *arguments: Any) -> Any:
         return self.compiled(*arguments[: self.generic])(*arguments)
 
     def compiled(self, *first: Any) -> Callable[..., Any]:
-        """The compiled function, for such first arguments as its signature depends on."""
+        """Return the compiled function for the first arguments that its signature depends on."""
         key = tuple(_kind(argument) for argument in first)
         if key not in self._compiled:
             with self._lock:
@@ -127,57 +130,57 @@ class Kernel:
         return self._compiled[key]
 
     def ahead(self, *first: Any) -> Callable[..., Any] | None:
-        """The function of the library that was compiled ahead, if it has one."""
+        """Return the function of the library that was compiled ahead of time, if it has one."""
         library = load_library()
         return library.kernel(self.key(*first)) if library else None
 
     def by_numba(self, *first: Any) -> Callable[..., Any]:
-        """The function as Numba compiles it, or as it lies in the cache."""
+        """Return the function that Numba compiles or loads from its cache."""
         made = _compile(self.py_func, self.types(first), is_ours(first))
         if is_ours(first):
-            with contextlib.suppress(OSError):  # no folder for a cache can be written
+            with contextlib.suppress(OSError):  # no folder for a cache is writable
                 self.mark(*first).touch()
         return made
 
     def is_ready(self, *first: Any) -> bool:
-        """Need nothing be compiled to call it?"""
+        """Return whether it can be called without compiling anything."""
         return self.ahead(*first) is not None or self.mark(*first).exists()
 
     def key(self, *first: Any) -> str:
-        """The name in the library: the kernel's, and what decides its form."""
+        """Return its key in the library: its name, and the kinds of arguments that decide its form."""
         return "-".join([self.name, *map(_kind_name, first)])
 
     def mark(self, *first: Any) -> Path:
-        """The file that says that the kernel is in the cache."""
+        """Return the path of the file that marks the kernel as cached."""
         kinds = "".join(f"-{type(argument).__name__}" for argument in first)
         return cache_folder() / f"{self.name.replace(':', '.')}{kinds}.ready"
 
     def types(self, first: Sequence[Any]) -> Any:
-        """The signature for Numba: text, or its types for such first arguments."""
+        """Return the signature for Numba: text, or types for these first arguments."""
         if isinstance(self._signature, str):
             return self._signature
         numba = load_numba()
         named = vars(numba.types)
-        result, *given = self._signature(*first)
-        kinds = [eval(kind, {}, named) if isinstance(kind, str) else numba.typeof(kind) for kind in given]
+        result, *arguments = self._signature(*first)
+        kinds = [eval(kind, {}, named) if isinstance(kind, str) else numba.typeof(kind) for kind in arguments]
         return eval(result, {}, named)(*kinds)
 
 
 def _kind(argument: Any) -> Any:
-    """What decides the compiled form of an argument: its class, and the kinds of the arrays that it holds."""
+    """Return what decides the compiled form of an argument: its class, and the types of the arrays that it holds."""
     if isinstance(argument, tuple):
         return type(argument), tuple(getattr(part, "dtype", None) for part in argument)
     return type(argument)
 
 
 def _kind_name(argument: Any) -> str:
-    """`_kind` as text, such as shoal.toy.kernels.state.State(float64, int32)."""
+    """Return `_kind` as text, such as shoal.toy.kernels.state.State(float64, int32)."""
     parts = [str(getattr(part, "dtype", "")) for part in argument] if isinstance(argument, tuple) else []
     return f"{type(argument).__module__}.{type(argument).__qualname__}({', '.join(filter(None, parts))})"
 
 
 def is_ours(first: Iterable[Any]) -> bool:
-    """Are all classes of this package? The cache's name covers no other source, such as that of a loss from outside."""
+    """Return whether all classes belong to this package: the name of the cache folder covers only its sources."""
     return all(type(argument).__module__.partition(".")[0] == __package__.partition(".")[0] for argument in first)
 
 
@@ -187,16 +190,16 @@ def _compile(function: Callable[..., Any], signature: Any, keep: bool) -> Callab
     with _one_at_a_time, _own_cache():
         try:
             compiled: Callable[..., Any] = numba.njit(signature, cache=keep, **FLAGS)(function)
-        except RuntimeError:  # no folder for a cache can be written: every process compiles for itself
+        except RuntimeError:  # no folder for a cache is writable: every process compiles for itself
             compiled = numba.njit(signature, **FLAGS)(function)
-    # Loading from the cache is no search either; it is booked with the compilation.
+    # Loading from the cache is not part of the search either, so it counts as compilation.
     _account.seconds = inside + (time.process_time() - started)
     return compiled
 
 
 @functools.cache
 def load_numba() -> Any:
-    """Numba with Shoal's settings, imported when the first kernel needs it."""
+    """Return Numba with Shoal's settings, imported when the first kernel needs it."""
     try:
         import numba
         from numba.core import bytecode, event
@@ -206,14 +209,15 @@ def load_numba() -> Any:
             f"({error}). Install it with: pip install 'shoal[jit]'"
         ) from error
 
-    # Numba tells functions of one name apart by a counter. Two processes would count alike and give one name to two
-    # functions, such as the sorting within np.sort and np.argsort; who loads both kernels would get one for the other.
+    # Numba distinguishes functions of one name by a counter. Two processes would count in the same way and give one
+    # name to two functions, such as the sorting within np.sort and np.argsort. A process that loads both kernels would
+    # then call one function instead of the other.
     bytecode.FunctionIdentity._unique_ids = itertools.count(int.from_bytes(os.urandom(6)))
-    # Lanes written out by hand become vector instructions; that changes no order of operations, so no answer.
+    # Lanes written by hand become vector instructions. The order of operations stays, and so does every result.
     numba.config.SLP_VECTORIZE = 1
 
     class Listener(event.Listener):  # type: ignore[misc]
-        """Hears of every compilation, to say once that it takes a moment."""
+        """Announces the first compilation, because it takes a moment."""
 
         def on_start(self, event: Any) -> None:
             _account.announce(str(event.data["dispatcher"].py_func.__name__))
@@ -229,7 +233,7 @@ def load_numba() -> Any:
 
 
 def with_numba(register: Callable[[], Any]) -> None:
-    """Call `register` as soon as Numba is loaded: for what extends Numba itself."""
+    """Call `register` as soon as Numba is loaded, for extensions of Numba itself."""
     if load_numba.cache_info().currsize:
         register()
     else:
@@ -238,17 +242,17 @@ def with_numba(register: Callable[[], Any]) -> None:
 
 @functools.cache
 def load_library() -> Library | None:
-    """The library that was compiled ahead, if it fits these sources and this machine and SHOAL_KERNELS is not `jit`."""
+    """Return the library compiled ahead of time if it fits sources and machine and SHOAL_KERNELS is not `jit`."""
     choice = os.environ.get("SHOAL_KERNELS", "")
     if choice not in ("", "ahead", "jit"):
         raise UsageError(f"SHOAL_KERNELS must be ahead or jit, not {choice!r}.")
-    found = None if choice == "jit" else open_library(PLACE, source_hash())
-    if choice == "ahead" and not found:
+    library = None if choice == "jit" else open_library(PLACE, source_hash())
+    if choice == "ahead" and not library:
         raise UsageError(
             f"SHOAL_KERNELS is ahead, but {PLACE} is missing or was built from other sources or for another machine. "
             "In a checkout, run: make library"
         )
-    return found
+    return library
 
 
 # -- compiling several at once -------------------------------------------------------------------------------
@@ -257,9 +261,11 @@ def load_library() -> Library | None:
 def compile_missing(*kernels: Any) -> None:
     """Compile the kernels that are not in the cache, in as many processes as there are cores.
 
-    A kernel, or (kernel, first arguments...) where its form depends on them. Numba compiles one function at a time in a
-    process, and kernels of one folder share code, so a process gets kernels of one folder where that fills the cores.
-    What fails here is compiled when it is called.
+    Numba compiles one function at a time in a process, and kernels of one folder share code. Therefore a process gets
+    kernels of one folder if that uses all cores. A kernel that fails here is compiled when it is called.
+
+    Args:
+        kernels: Each a kernel, or (kernel, first arguments...) if its form depends on them.
     """
     wanted = [item if isinstance(item, tuple) else (item,) for item in kernels]
     missing = [(kernel, first) for kernel, *first in wanted if is_ours(first) and not kernel.is_ready(*first)]
@@ -273,17 +279,17 @@ def compile_missing(*kernels: Any) -> None:
     def run(share: list[Any]) -> None:
         import pickle
 
-        given = pickle.dumps([(kernel.name, first) for kernel, first in share])
-        subprocess.run([sys.executable, "-c", call], input=given, env=environment, capture_output=True)
+        pickled = pickle.dumps([(kernel.name, first) for kernel, first in share])
+        subprocess.run([sys.executable, "-c", call], input=pickled, env=environment, capture_output=True)
 
     with ThreadPoolExecutor(processes) as pool:
         list(pool.map(run, balanced(missing, processes)))
 
 
 def balanced(kernels: Sequence[tuple[Any, Any]], parts: int) -> list[list[tuple[Any, Any]]]:
-    """The kernels in so many lists of about equal work, those of one folder together.
+    """Return the kernels in `parts` lists of about equal length, those of one folder together.
 
-    The work is guessed by the length of the folder's sources. A folder that is more than a part's share is split.
+    A folder with more kernels than the share of one list is split.
     """
     folders: dict[str, list[tuple[Any, Any]]] = {}
     for item in kernels:
@@ -297,7 +303,7 @@ def balanced(kernels: Sequence[tuple[Any, Any]], parts: int) -> list[list[tuple[
 
 
 def load(pickled: bytes) -> None:
-    """Compile kernels by name, into the cache."""
+    """Compile kernels by name into the cache."""
     import pickle
 
     for name, first in pickle.loads(pickled):
@@ -306,25 +312,25 @@ def load(pickled: bytes) -> None:
 
 
 def kernel_named(name: str) -> Kernel:
-    """The kernel module:function."""
+    """Return the kernel with the name module:function."""
     module, _, function = name.partition(":")
-    found: Kernel = getattr(importlib.import_module(module), function)
-    return found
+    entry: Kernel = getattr(importlib.import_module(module), function)
+    return entry
 
 
 def every_kernel() -> list[Kernel]:
-    """All kernels of the package, by name."""
-    found = {
+    """Return all kernels of the package, sorted by name."""
+    kernels = {
         entry.name: entry
         for module in kernel_modules()
         for entry in vars(importlib.import_module(module)).values()
         if isinstance(entry, Kernel)
     }
-    return [found[name] for name in sorted(found)]
+    return [kernels[name] for name in sorted(kernels)]
 
 
 def kernel_modules() -> list[str]:
-    """The modules in the folders called `kernels`."""
+    """Return the names of the modules in the folders called `kernels`."""
     import shoal
 
     names = (module.name for module in pkgutil.walk_packages(shoal.__path__, "shoal.") if not module.ispkg)
@@ -332,13 +338,13 @@ def kernel_modules() -> list[str]:
 
 
 def shipped_kernels(generic: Iterable[tuple[Any, ...]] = ()) -> list[tuple[Kernel, tuple[Any, ...]]]:
-    """Every kernel; generic: those whose form depends on arguments, with these."""
+    """Return every kernel; `generic` names those whose form depends on arguments, with these arguments."""
     plain = [(entry, ()) for entry in every_kernel() if not entry.generic]
     return [*plain, *((entry, tuple(first)) for entry, *first in generic)]
 
 
 def warm_up(generic: Iterable[tuple[Any, ...]] = ()) -> int:
-    """Compile every kernel that the library does not have; gives the number of all."""
+    """Compile every kernel that the library does not have; return the number of all kernels."""
     kernels = shipped_kernels(generic)
     compile_missing(*((entry, *first) for entry, first in kernels))
     for entry, first in kernels:
@@ -346,22 +352,22 @@ def warm_up(generic: Iterable[tuple[Any, ...]] = ()) -> int:
     return len(kernels)
 
 
-# -- the cache and the account ---------------------------------------------------------------------
+# -- the cache and the time spent ---------------------------------------------------------------------
 
 
 def compile_seconds() -> float:
-    """CPU seconds spent on compiling and loading kernels in this process so far."""
+    """Return the CPU seconds that this process has spent on compiling and loading kernels."""
     return _account.seconds
 
 
 def when_compiling(say: Callable[[str], None]) -> None:
-    """Call `say` once, with the first kernel's name, if anything has to be compiled."""
+    """Call `say` once, with the name of the first kernel that has to be compiled."""
     _account.say = say
 
 
 @functools.cache
 def cache_folder() -> Path:
-    """Where compiled kernels are kept; the name covers everything that decides the code, so it can never be stale."""
+    """Return the folder of compiled kernels. Its name covers everything that decides the code, so it is never stale."""
     from importlib.metadata import version
 
     decisive = f"{source_hash()} {version('numba')}"
@@ -369,14 +375,14 @@ def cache_folder() -> Path:
 
 
 def _cache_root() -> Path:
-    """The user's folder for caches, or a temporary one of this user where that cannot be written."""
+    """Return the user's cache folder, or a temporary folder of this user if that is not writable."""
     usual = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "shoal")
     root = Path(os.environ["NUMBA_CACHE_DIR"]) if os.environ.get("NUMBA_CACHE_DIR") else usual
     if _can_write(root):
         return root
     temporary = Path(tempfile.gettempdir(), f"shoal-{os.getuid()}")
     if not _can_write(temporary) or temporary.lstat().st_uid != os.getuid() or temporary.is_symlink():
-        return root  # code that another user may have put there must not run
+        return root  # code that another user may have written must not run
     warnings.warn(
         f"Compiled code cannot be kept in {root}, which is not writable. It is kept in {temporary} instead, where it "
         "may be deleted. Set XDG_CACHE_HOME to a folder that you can write.",
@@ -387,7 +393,7 @@ def _cache_root() -> Path:
 
 
 def _can_write(folder: Path) -> bool:
-    """Make a folder for this user alone, if it is not there."""
+    """Create a folder for this user only, if it does not exist; return whether it is writable."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError:
@@ -397,7 +403,7 @@ def _can_write(folder: Path) -> bool:
 
 @contextmanager
 def _own_cache() -> Iterator[None]:
-    """Shoal's cache folder and cache files, only while a kernel is looked up: other packages keep theirs."""
+    """Use Shoal's cache folder and cache files while a kernel is looked up; other packages keep theirs."""
     from numba.core import caching
 
     from shoal.engine.kernels.cache_files import CheckedCacheFile
@@ -412,7 +418,7 @@ def _own_cache() -> Iterator[None]:
 
 
 class _Account:
-    """The time that compiling took, and whom to tell."""
+    """The time that compiling took, and the function that announces it."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -425,5 +431,5 @@ class _Account:
 
 
 _waiting: list[Callable[[], Any]] = []
-_one_at_a_time = threading.RLock()  # Numba's settings are global, and it compiles one function at a time anyway
+_one_at_a_time = threading.RLock()  # Numba's settings are global, and it compiles only one function at a time
 _account = _Account()

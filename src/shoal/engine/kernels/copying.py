@@ -1,6 +1,6 @@
-"""Copies of numbers between arrays, element by element.
+"""Copy numbers between arrays, element by element.
 
-For `target[:] = source` Numba compiles a message about shapes that do not match, which takes seconds in each process.
+For `target[:] = source` Numba also compiles an error message about shapes, which takes seconds in each process.
 """
 
 from __future__ import annotations

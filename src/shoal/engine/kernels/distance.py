@@ -1,12 +1,12 @@
-"""Distances from a point to records, always summed from the first column to the last, or in four lanes.
+"""Distances between points and records, summed from the first column to the last, or in four lanes.
 
-The order of the sum is fixed and nothing is contracted, so a distance has the same bits wherever it is
-computed: ties are the same in every engine. Euclidean distances are kept squared.
+The order of the sum is fixed and no operations are fused. Therefore a distance has the same bits wherever it is
+computed, and ties are the same in every engine. Euclidean distances are kept squared.
 
-`squared` sums in four lanes, one sum a loop, so that the compiler may use vector registers without being allowed to
-change an answer; at last the lanes are added as the halves of a register are. Its bits differ from those of the others.
-Rows and columns are indexed by unsigned numbers there: a signed one could be negative, and the check costs a third of
-these short loops' time and hides that the lanes lie side by side.
+`squared` sums in four lanes, so that the compiler can use vector registers without changing a result. At the end the
+lanes are added in the order in which the halves of a register are added. Its bits differ from those of the other
+functions. It indexes rows and columns by unsigned numbers. A signed index could be negative: the check takes a third of
+the time of these short loops and hides from the compiler that the lanes are adjacent.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _0, _1, _2, _3, _4 = (np.uint64(lane) for lane in range(5))
 
 @fused
 def block_distances(cells: Floats, block: int, width: int, point: Floats, metric: int, out: Floats) -> None:
-    """Distances from `point` to the first `width` records of a block of `cells[block, column, slot]`.
+    """Write the distances from `point` to the first `width` records of a block of `cells[block, column, slot]`.
 
-    The records are in the inner loop: that is what LLVM vectorises.
+    The records are in the inner loop, because LLVM vectorizes that one.
     """
     for i in range(width):
         out[i] = 0.0
@@ -46,7 +46,7 @@ def block_distances(cells: Floats, block: int, width: int, point: Floats, metric
 
 @inner
 def distance(record: Floats, point: Floats, metric: int) -> float:
-    """The distance of one record, with the same bits as in `block_distances`."""
+    """Return the distance of one record, with the same bits as in `block_distances`."""
     total = 0.0
     if metric == L1:
         for j in range(point.size):
@@ -59,14 +59,24 @@ def distance(record: Floats, point: Floats, metric: int) -> float:
 
 
 @inner
+def squared_in_order(x: Floats, i: int, y: Floats, j: int) -> float:
+    """Return |x[i] - y[j]|^2 with the same bits as in `distance` and `block_distances`."""
+    total = 0.0
+    for c in range(x.shape[1]):
+        gap = x[i, c] - y[j, c]
+        total += gap * gap
+    return total
+
+
+@inner
 def length(value: float, metric: int) -> float:
-    """A distance on the scale of the records, where the triangle inequality holds."""
+    """Return a distance on the scale of the records, on which the triangle inequality holds."""
     return value if metric == L1 else math.sqrt(value)
 
 
 @inlined
 def squared(x: Floats, i: Any, y: Floats, j: Any) -> float:
-    """|x[i] - y[j]|^2, rows padded to a multiple of four."""
+    """Return |x[i] - y[j]|^2 for rows that are padded to a multiple of four."""
     i, j = np.uint64(i), np.uint64(j)
     s0 = s1 = s2 = s3 = 0.0
     for c in range(_0, np.uint64(x.shape[1]), _4):

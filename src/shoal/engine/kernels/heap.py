@@ -1,7 +1,7 @@
-"""The k nearest records met so far, in a max-heap ordered by (distance, row).
+"""The k nearest records so far, in a max-heap ordered by (distance, row).
 
-The farthest of them stands at the root, so a record is compared with the root alone. Equal distances are
-told apart by the row: the lower row is the nearer.
+The farthest of them is at the root, so a new record is compared with the root only. Among equal distances the lower row
+counts as the nearer one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from shoal.engine.kernels.compiling import inner
 
 @inner
 def offer(far: Floats, rows: Ints, size: int, distance: float, row: int) -> int:
-    """Take a record into the heap if it is among the nearest; gives the heap's new size."""
+    """Add a record to the heap if it is among the nearest; return the new size of the heap."""
     if size < far.size:
         i = size
         while i > 0:
@@ -39,7 +39,7 @@ def sort_nearest(far: Floats, rows: Ints, size: int) -> None:
 
 @inner
 def _sink(far: Floats, rows: Ints, size: int, distance: float, row: int) -> None:
-    """Put a record at the root in place of what is there, and let it sink."""
+    """Replace the root by a record and move it down to its place."""
     i = 0
     while True:
         child = 2 * i + 1

@@ -1,7 +1,7 @@
-"""The library of kernels that were compiled ahead (`building.py`): a wheel carries it, so that nobody has to compile.
+"""The library of kernels that were compiled ahead of time (`building.py`). With it a wheel needs no compiler.
 
-Its functions are called through ctypes. `run_time.c` checks the arguments and hands them over; what a kernel gives back
-is read from the same slots. A library of other sources, for another system or for a newer processor is not used.
+Its functions are called through ctypes. `run_time.c` checks the arguments and passes them on. The result of a kernel is
+read from the same slots. A library of other sources, for another system or for a newer processor is not used.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-PLACE = Path(__file__).with_name("kernels.library")  # not .so, which Python would take for a module
+PLACE = Path(__file__).with_name("kernels.library")  # not .so, because Python would import it as a module
 MACHINE = ("Linux", "x86_64", "CPython")
 ARRAY, SIGNED, UNSIGNED, REAL, TRUTH, TUPLE = range(6)  # as in run_time.c
 NOTHING = -1
@@ -30,7 +30,7 @@ class Library:
     """The kernels of one file, by their keys."""
 
     def __init__(self, path: Path, level: int | None = None) -> None:
-        """Load a library; level: of x86-64, if not the newest that this processor has."""
+        """Load a library; `level` is the level of x86-64, by default the highest of this processor."""
         code = ctypes.PyDLL(str(path))
         contents = json.loads(ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(code, "shoal_contents"))))
         self.stamp: str = contents["stamp"]
@@ -45,7 +45,7 @@ class Library:
         return sorted(self._kernels)
 
     def kernel(self, key: str) -> Callable[..., Any] | None:
-        """A kernel as a function of Python, or None if the library does not have it."""
+        """Return a kernel as a Python function, or None if the library does not have it."""
         known = self._kernels.get(key)
         return None if known is None else self._function(known)
 
@@ -59,11 +59,11 @@ class Library:
         slots_of = ctypes.c_int64 * max(known["slots"], 2)
         run = self._code.shoal_run
 
-        def call(*given: Any) -> Any:
-            if len(given) != arguments:
-                raise TypeError(f"{known['symbol']} takes {arguments} arguments, not {len(given)}.")
+        def call(*values: Any) -> Any:
+            if len(values) != arguments:
+                raise TypeError(f"{known['symbol']} takes {arguments} arguments, not {len(values)}.")
             slots = slots_of()
-            status = run(given, plan, slots)
+            status = run(values, plan, slots)
             if status not in OK:
                 raise _error(known, status, slots)
             return None if result[0] == NOTHING else self._read(result, slots, first)[0]
@@ -71,7 +71,7 @@ class Library:
         return call
 
     def _read(self, kind: list[Any], slots: Any, at: int) -> tuple[Any, int]:
-        """What a kernel gave back, from the slots, and the place after it."""
+        """Return the result of a kernel from the slots, and the place after it."""
         what, *rest = kind
         if what == TUPLE:
             members = []
@@ -91,25 +91,25 @@ class Library:
 
 
 def open_library(path: Path, stamp: str) -> Library | None:
-    """The library at a path, if it is for this machine and was built from the sources with this stamp."""
+    """Return the library at a path if it fits this machine and was built from the sources with this stamp."""
     if (platform.system(), platform.machine(), platform.python_implementation()) != MACHINE:
         return None
     try:
-        if not is_whole(path.read_bytes()):  # half a library would end the process when it is loaded
+        if not is_whole(path.read_bytes()):  # loading a truncated library would crash the process
             return None
         library = Library(path)
-    except OSError:  # there is none, or the system's C library is too old for it
+    except OSError:  # there is no library, or the system's C library is too old for it
         return None
     return library if library.stamp == stamp and library.level else None
 
 
 def sealed(code: bytes) -> bytes:
-    """A library with its checksum, which the system's loader ignores."""
+    """Return a library with its checksum, which the system's loader ignores."""
     return code + hashlib.sha256(code).digest()
 
 
 def is_whole(content: bytes) -> bool:
-    """Is this a sealed library, as it was written?"""
+    """Return whether this is a sealed library, unchanged since it was written."""
     return len(content) > 32 and hashlib.sha256(content[:-32]).digest() == content[-32:]
 
 

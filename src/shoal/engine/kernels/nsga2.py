@@ -1,4 +1,4 @@
-"""NSGA-II's sorting: ranks of non-domination and crowding distances (Deb et al. 2002), all objectives minimised."""
+"""NSGA-II's sorting: ranks of non-domination and crowding distances (Deb et al. 2002), all objectives minimized."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shoal.engine.kernels.compiling import kernel
 
 @kernel("int64[::1](float64[:, ::1])")
 def ranks(objectives: NDArray[np.float64]) -> Any:
-    """The front each point lies on: 0 for the non-dominated, 1 for those left without them, and so on."""
+    """Return the front of each point: 0 for the non-dominated, 1 for the non-dominated among the rest, and so on."""
     n, m = objectives.shape
     dominated_by = np.zeros(n, np.int64)
     dominates = np.zeros((n, n), np.bool_)
@@ -51,7 +51,7 @@ def ranks(objectives: NDArray[np.float64]) -> Any:
 
 @kernel("float64[::1](float64[:, ::1], int64[::1])")
 def crowding(objectives: NDArray[np.float64], rank: NDArray[np.int64]) -> Any:
-    """How far each point's neighbours on its own front lie apart, as a share of the front's range, summed."""
+    """Return how far apart each point's neighbours on its front are, as a share of the front's range, summed."""
     n, m = objectives.shape
     distance = np.zeros(n)
     for front in range(rank.max() + 1):

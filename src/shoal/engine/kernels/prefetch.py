@@ -1,7 +1,7 @@
-"""Memory asked for ahead of its use: a large file's search waits for memory more than it computes.
+"""Software prefetching: memory latency limits the search of a large file.
 
-Asking is a hint to the processor (LLVM's prefetch), which brings a row into its cache while it goes on. It changes no
-answer, whatever it is given. A row comes in as few lines of memory as can be where its table starts with a line.
+A prefetch is a hint to the processor (LLVM's prefetch), which loads a row into its cache while it continues. It never
+changes a result. A row takes the fewest cache lines if its table starts at the beginning of a line.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from numpy.typing import NDArray
 
 from shoal.engine.kernels.compiling import BARE, inlined, with_numba
 
-LINE = 64  # bytes that memory comes in
-LARGE = 1 << 19  # numbers of a table that does not stay in the cache: smaller ones are not worth the asking
+LINE = 64  # size of a cache line in bytes
+LARGE = 1 << 19  # numbers in a table that does not fit into the cache: prefetching a smaller one does not pay
 
 
 def filled(shape: int | tuple[int, ...], value: float, dtype: Any = np.float64) -> NDArray[Any]:
-    """An array of one value that starts where a line does.
+    """Return an array of one value that starts at the beginning of a cache line.
 
-    Filled, not zeroed: NumPy then asks for huge pages, which take a quarter off the search of a large file.
+    The array is filled, not zeroed: NumPy then requests huge pages, which makes the search of a large file a quarter
+    faster.
     """
     size = math.prod(shape) if isinstance(shape, tuple) else shape
     memory = np.empty(size * np.dtype(dtype).itemsize + LINE, dtype=np.uint8)
@@ -32,11 +33,11 @@ def filled(shape: int | tuple[int, ...], value: float, dtype: Any = np.float64) 
 
 
 def hint(array: Any, place: Any) -> None:
-    """Ask for the line that holds the element at a place in the array's memory; without a compiler, do nothing."""
+    """Prefetch the cache line of the element at a place in the array's memory; uncompiled, do nothing."""
 
 
 def _register() -> None:
-    """Let `hint` mean LLVM's prefetch wherever a kernel calls it."""
+    """Make `hint` LLVM's prefetch wherever a kernel calls it."""
     from llvmlite import ir
     from numba import types
     from numba.extending import intrinsic, overload
@@ -65,16 +66,16 @@ with_numba(_register)
 
 
 @inlined
-def ask_element(array: Any, i: Any) -> None:
-    """Ask for an element of a list."""
+def prefetch_element(array: Any, i: Any) -> None:
+    """Prefetch an element of a list."""
     hint(array, np.uint64(i))
 
 
 @inlined
-def ask_row(rows: Any, i: Any) -> None:
-    """Ask for a row of a table."""
+def prefetch_row(rows: Any, i: Any) -> None:
+    """Prefetch a row of a table."""
     width = np.uint64(rows.shape[1])
     first, step = np.uint64(i) * width, np.uint64(LINE // rows.itemsize)
     for c in range(np.uint64(0), width, step):
         hint(rows, first + c)
-    hint(rows, first + width - np.uint64(1))  # it need not start where a line does
+    hint(rows, first + width - np.uint64(1))  # a row need not start at the beginning of a line

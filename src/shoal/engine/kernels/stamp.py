@@ -1,6 +1,6 @@
 """The stamp of compiled kernels: a hash of their sources, so that code of other sources is never used.
 
-It needs nothing but Python, so that the build of a wheel can use it too.
+It needs only Python, so that the build of a wheel can use it too.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ PACKAGE = Path(__file__).parents[2]
 
 
 def source_hash(package: Path = PACKAGE) -> str:
-    """The hash of every source in a folder called `kernels`, with its place; flags and signatures stand there too.
+    """Return the hash of every source in a folder called `kernels`, with its path; flags and signatures are part of it.
 
-    Numba looks at the file of a kernel only, not at the files of the functions it calls.
+    Numba checks only the file of a kernel, not the files of the functions it calls.
     """
     digest = hashlib.sha256()
     for source in sorted(path for path in package.glob("**/kernels/**/*") if path.suffix in (".py", ".c")):

@@ -1,8 +1,8 @@
-"""The state of a long search in a file, written atomically, so that a stopped search can go on where it was.
+"""The state of a long search in a file, written atomically, so that a stopped search can continue where it was.
 
-A checkpoint holds the chains of the current stage, the stage's number, the partitions collected before it, and how far
-the recombinations are that follow. It belongs to one input and one set of options: their fingerprint is in it, and
-another search refuses it.
+A checkpoint holds the chains of the current stage, the number of the stage, the partitions collected before it, and the
+state of the recombinations that follow. It belongs to one input and one set of options: it contains their fingerprint,
+and another search refuses it.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from numpy.typing import NDArray
 
 from shoal.arrays import Indices
 from shoal.atomic import atomically
-from shoal.engine.partition.chains import COLD, HOT, STEP, Chain
+from shoal.engine.partition.chains import COLD, HOT, STEP_LOCK, Chain
 from shoal.engine.partition.loss import GroupLoss
 from shoal.engine.partition.recombine import Recombination
 from shoal.errors import InputError, UsageError, WriteError
 
 State = tuple[list[Chain], int, list[Indices], list[Recombination]]
 
-SPARED = 5  # times what a write took: so long there is no other for the sake of a recombination
+SPARED = 5  # a recombination is saved again only after this many times the duration of the last write
 EVERY = 20.0  # seconds between two writes, at most
 DAMAGED = (
     OSError, KeyError, TypeError, ValueError, IndexError, EOFError, MemoryError, RecursionError, NotImplementedError,
     zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
-MOST_SNAPSHOTS = 1_000  # of one chain, many more than a search takes
-WRITES = 30  # in a whole search, at least: a killed one loses a thirtieth of its work and the pieces under way
+MOST_SNAPSHOTS = 1_000  # per chain, many more than a search takes
+WRITES = 30  # per search, at least: a killed search loses at most a thirtieth of its work and the current batches
 
 
 class Checkpoint:
@@ -68,13 +68,13 @@ class Checkpoint:
         recombined: Sequence[Recombination] = (),
         now: bool = False,
     ) -> None:
-        """Write the state, unless little was done since it was written; another thread's write is not waited for."""
+        """Write the state, unless little was done since the last write; do not wait for the write of another thread."""
         due = now or self._due(chains, stage, bool(recombined))
         if self.path is None or not due or not self._lock.acquire(blocking=now):
             return
         clock = time.monotonic()
         try:
-            with STEP:
+            with STEP_LOCK:
                 self._stage, self._done = stage, sum(c.done for c in chains)
                 states = json.dumps([state._asdict() for state in recombined], default=np.ndarray.tolist)
                 arrays: dict[str, NDArray[np.generic]] = {
@@ -82,7 +82,7 @@ class Checkpoint:
                     "stage": np.array(stage),
                     "kept": np.array(kept, dtype=np.int32),
                     "labels": np.array([c.labels for c in chains], dtype=np.int32),
-                    "words": np.array([c.word for c in chains], dtype=np.uint64),
+                    "words": np.array([c.random_state for c in chains], dtype=np.uint64),
                     "proposals": np.array([c.proposals for c in chains]),
                     "hot": np.array([c.hot for c in chains]),
                     "snapshots": np.array([c.snapshots for c in chains]),
@@ -107,9 +107,14 @@ class Checkpoint:
         return stage != self._stage or done >= self._step or time.monotonic() - self._last > min(EVERY, spared)
 
     def load(self, fits: Callable[..., bool] = lambda *state: True) -> State:
-        """The chains, the stage's number, the partitions collected before it, and the recombinations after it.
+        """Return the chains, the number of the stage, the partitions before it, and the recombinations after it.
 
-        fits: whether the search could have left them.
+        Args:
+            fits: Returns whether the search could have written this state.
+
+        Raises:
+            UsageError: There is no path.
+            InputError: The file is missing or damaged, or it belongs to another search.
         """
         if self.path is None:
             raise UsageError("There is nothing to resume: name the file with --checkpoint.")
@@ -132,14 +137,14 @@ class Checkpoint:
         return state
 
     def damaged(self) -> InputError:
-        """What to raise for a file that no search has left."""
+        """Return the error for a file that no search has written."""
         return InputError(
             f"{self.path} is damaged, or it is not a checkpoint of Shoal. Remove it, or start without --resume."
         )
 
 
 class Bounds(NamedTuple):
-    """What limits the state of a search: its records, the sizes of a group, and its proposals."""
+    """The limits of the state of a search: its records, the sizes of a group, and its proposals."""
 
     n: int
     k: int
@@ -148,7 +153,7 @@ class Bounds(NamedTuple):
 
 
 def _state(a: Mapping[str, NDArray[Any]], bounds: Bounds) -> State | None:
-    """The search that the arrays describe; None if they describe none within the bounds."""
+    """Return the search that the arrays describe, or None if it is not within the bounds."""
     chains = [
         Chain(
             a["labels"][i],
@@ -172,10 +177,10 @@ def _state(a: Mapping[str, NDArray[Any]], bounds: Bounds) -> State | None:
 
 
 def _is_sound(chain: Chain, bounds: Bounds) -> bool:
-    """Whether a search can go on from the chain: kernels trust its labels, and its numbers decide how long it takes."""
+    """Return whether a search can continue from the chain: kernels trust its labels, and its numbers limit the work."""
     unsettled = chain.unsettled
     return (
-        0 <= chain.word < 2**64
+        0 <= chain.random_state < 2**64
         and 0 <= chain.done <= chain.proposals <= bounds.work
         and COLD < chain.hot <= HOT
         and 0 <= chain.snapshots <= MOST_SNAPSHOTS
@@ -187,7 +192,7 @@ def _is_sound(chain: Chain, bounds: Bounds) -> bool:
 
 
 def _is_partition(labels: NDArray[Any], bounds: Bounds) -> bool:
-    """Whether the labels make groups of k to `most` records, numbered as the kernels have room for them."""
+    """Return whether the labels form groups of k to `most` records, with numbers that the kernels have room for."""
     n, k = bounds.n, bounds.k
     if labels.shape != (n,) or labels.dtype != np.int32 or labels.min() < 0 or labels.max() > max(1, n // k):
         return False
@@ -196,7 +201,7 @@ def _is_partition(labels: NDArray[Any], bounds: Bounds) -> bool:
 
 
 def _digest(arrays: Mapping[str, NDArray[np.generic]]) -> str:
-    """A checksum of everything in a checkpoint: nothing damaged may reach a kernel, which trusts its arguments."""
+    """Return a checksum of everything in a checkpoint: kernels trust their arguments, so damage must be detected."""
     digest = hashlib.sha256()
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
@@ -206,7 +211,7 @@ def _digest(arrays: Mapping[str, NDArray[np.generic]]) -> str:
 
 
 def _check_place(path: Path) -> None:
-    """An error now, before any work, if a checkpoint cannot be written here; no other file is ever replaced."""
+    """Raise an error before any work if a checkpoint cannot be written here; never replace another file."""
     if path.is_dir() or not path.parent.is_dir():
         raise UsageError(f"Cannot write the checkpoint {path}: name a file in a folder that exists.")
     if path.exists() and not _is_checkpoint(path):
@@ -216,7 +221,7 @@ def _check_place(path: Path) -> None:
 
 
 def _is_checkpoint(path: Path) -> bool:
-    """Whether a file begins as a checkpoint does, damaged or not; an empty file holds nothing to lose."""
+    """Return whether a file begins like a checkpoint, damaged or not, or is empty."""
     try:
         with open(path, "rb") as file:
             head = file.read(64)
@@ -226,15 +231,15 @@ def _is_checkpoint(path: Path) -> bool:
 
 
 def _write(path: Path, arrays: Mapping[str, NDArray[np.generic]]) -> None:
-    """Write the arrays, all or nothing; where there is no room, the state from before is kept."""
-    packed = io.BytesIO()  # zipfile would complain about a file that the full disk has closed
+    """Write the arrays completely or not at all; on a full disk the previous state is kept."""
+    packed = io.BytesIO()  # zipfile would report a file that the full disk has closed
     np.savez(packed, **arrays)  # type: ignore[arg-type]  # compressing takes thirty times as long
     try:
         with atomically(path) as temporary:
             temporary.write_bytes(packed.getbuffer())
     except WriteError as error:
         kept = (
-            " It still holds the state before that: go on from it with --resume."
+            " It still holds the previous state. Continue from it with --resume."
             if path.exists() and path.stat().st_size
             else ""
         )

@@ -1,7 +1,7 @@
-"""What the groups of a partition cost: the one thing that a search over partitions is handed in.
+"""The loss of the groups of a partition: the parameter of every search over partitions.
 
 A `GroupLoss` holds the records of one search in the form that its kernels take. Its `marker` chooses the compiled
-functions that tell the change of every move (`kernels/losses.py`). A group that the loss forbids costs infinity.
+functions that compute the change of every move (`kernels/losses.py`). A group that the loss forbids costs infinity.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from shoal.engine.partition.partition import KPartition
 
 
 class GroupLoss(ABC):
-    """The loss of groups of k to `most` of the records; a compiled group has a row of `width` numbers.
+    """The loss of groups of k to `most` records; a compiled group has a row of `width` numbers.
 
-    first_name: what `first` is called in a report. looks_around: whether `variants` finds groups.
+    first_name: the name of `first` in a report. looks_around: whether `variants` finds groups.
     """
 
     marker: Any
@@ -40,72 +40,72 @@ class GroupLoss(ABC):
     @property
     @abstractmethod
     def total(self) -> float:
-        """The loss of one group of all records: what 100 % is."""
+        """The loss of one group of all records, which counts as 100 %."""
 
     @property
     @abstractmethod
     def rounding(self) -> float:
-        """What rounding can make of a change at most, per record: a smaller gain does not count."""
+        """The largest rounding error of a change, per record: a smaller gain does not count."""
 
     @property
     @abstractmethod
     def identity(self) -> Sequence[NDArray[Any]]:
-        """The arrays that distinguish this loss from that of another file; the first has a row for each record."""
+        """The arrays that distinguish this loss from that of another file; the first has one row per record."""
 
     @abstractmethod
     def of(self, partition: KPartition) -> float:
-        """The loss of a partition."""
+        """Return the loss of a partition."""
 
     @abstractmethod
     def costs(self, labels: NDArray[Any]) -> Floats:
-        """The cost of each group of a partition; equal to the last bit for equal groups."""
+        """Return the cost of each group of a partition; identical bits for equal groups."""
 
     @abstractmethod
     def costs_of(self, groups: Sequence[NDArray[Any]]) -> Floats:
-        """The cost of each of some groups, which may overlap."""
+        """Return the cost of each of some groups, which may overlap."""
 
     @abstractmethod
     def first(self) -> KPartition:
-        """A partition to start from, of finite loss, into groups of k to `most`."""
+        """Return a partition of finite loss into groups of k to `most`, to start from."""
 
     @abstractmethod
     def neighbours(self, count: int, *, seed: int, threads: int) -> tuple[Indices, Floats]:
-        """The `count` nearest records of each, nearest first, and each record's own scale of loss."""
+        """Return the `count` nearest records of each, nearest first, and the scale of the loss around each record."""
 
     @abstractmethod
-    def leaves(self, most: int, word: int) -> tuple[Indices, Indices]:
-        """The records in an order in which near ones are near, and where each leaf of `most` starts, with the end."""
+    def leaves(self, most: int, random_state: int) -> tuple[Indices, Indices]:
+        """Return an order that keeps near records together, and where leaves of `most` records start, with the end."""
 
     @abstractmethod
     def points(self, g: Groups) -> Floats:
-        """A point for each group of a state, near ones for groups alike; rows padded to a multiple of four."""
+        """Return a point for each group of a state, near ones for similar groups; rows padded to a multiple of four."""
 
     @abstractmethod
     def distances(self, record: int, others: NDArray[Any]) -> Floats:
-        """How far the other records are from a record."""
+        """Return the distances of the other records from a record."""
 
     @abstractmethod
     def part(self, rows: Any) -> GroupLoss:
-        """The same loss on some of the records."""
+        """Return the same loss on some of the records."""
 
     @abstractmethod
     def proposals(self, effort: str) -> int:
-        """The moves that an effort proposes in all."""
+        """Return the number of moves that an effort proposes in all."""
 
     @abstractmethod
     def large_proposals(self, effort: str) -> int:
-        """The moves that an effort proposes in all for a large file."""
+        """Return the number of moves that an effort proposes in all for a large file."""
 
     def reordered(self, order: Indices) -> GroupLoss:
-        """The same loss with the records in another order."""
+        """Return the same loss with the records in another order."""
         return self.part(order)
 
     def kernels(self) -> list[Any]:
-        """The kernels that the loss calls itself, to be compiled ahead."""
+        """Return the kernels that the loss itself calls, to be compiled before the search."""
         return []
 
     def variants(
         self, groups: Sequence[NDArray[Any]], near: Indices, duals: Floats, limit: float, count: int
     ) -> list[Indices]:
-        """Groups like these whose cost above their records' duals is below the limit: `count` for each at most."""
+        """Return variants of these groups whose reduced cost is below the limit, at most `count` for each."""
         return []

@@ -23,7 +23,7 @@ REACH = 15
 
 
 def neighbour_lists(x: Floats, count: int, *, seed: int = 0, threads: int = 1) -> tuple[Indices, Floats]:
-    """The `count` nearest records of each row of the padded x, nearest first, and their squared distances."""
+    """Return the `count` nearest records of each row of the padded x, nearest first, and their squared distances."""
     n = x.shape[0]
     count = min(count, n - 1)
     near = filled((n, count), -1, np.int32)
@@ -31,7 +31,7 @@ def neighbour_lists(x: Floats, count: int, *, seed: int = 0, threads: int = 1) -
     control = current().part(threads=threads)
 
     def in_runs(kernel: Any, whole: int, length: int) -> None:
-        """Call the kernel for all runs, on threads; without a result if the work is stopped."""
+        """Call the kernel for all runs, on threads; raise Stopped if the work is stopped."""
 
         def piece(first: int, last: int) -> None:
             control.check()
@@ -42,26 +42,26 @@ def neighbour_lists(x: Floats, count: int, *, seed: int = 0, threads: int = 1) -
     if n <= EXACT_UP_TO:
         in_runs(partial(all_pairs, x, near, far), n, 1000)
         return near, far
-    words = np.random.default_rng(seed).integers(2**64, size=TREES, dtype=np.uint64)
-    for order, starts in control.run([partial(leaves, x, 4 * count, word) for word in words]):
+    random_states = np.random.default_rng(seed).integers(2**64, size=TREES, dtype=np.uint64)
+    for order, starts in control.run([partial(leaves, x, 4 * count, random_state) for random_state in random_states]):
         in_runs(partial(within_leaves, x, order, starts, near, far), starts.size - 1, 500)
     in_runs(partial(neighbours_of_neighbours, x, near.copy(), near, far, min(REACH, count)), n, 20000)
     return near, far
 
 
 def neighbour_kernels(n: int) -> list[Any]:
-    """The kernels that `neighbour_lists` calls for so many records."""
+    """Return the kernels that `neighbour_lists` calls for n records."""
     return [all_pairs, cut] if n <= EXACT_UP_TO else [within_leaves, neighbours_of_neighbours, cut]
 
 
-def leaves(x: Floats, most: int, word: int) -> tuple[Indices, Indices]:
-    """The records in the order of a random tree's leaves, and where each leaf starts, with the end."""
+def leaves(x: Floats, most: int, random_state: int) -> tuple[Indices, Indices]:
+    """Return the records in the order of a random tree's leaves, and where each leaf starts, with the end."""
     order = np.arange(x.shape[0], dtype=np.int32)
-    return order, cut(x, order, most, np.array([word], dtype=np.uint64))
+    return order, cut(x, order, most, np.array([random_state], dtype=np.uint64))
 
 
 def runs(n: int, length: int) -> list[tuple[int, int]]:
-    """0 .. n in runs of about equal length.
+    """Return 0 .. n in runs of at most `length`.
 
     >>> runs(5, 2)
     [(0, 2), (2, 4), (4, 5)]

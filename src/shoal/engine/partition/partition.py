@@ -1,4 +1,4 @@
-"""A k-partition: which records form a group, and what that costs.
+"""A k-partition: the groups of the records, and their loss.
 
 SSE is the sum over groups and records of the squared distance to the group's centroid;
 information loss is 100 * SSE / SST (docs/reference/measures.md).
@@ -31,10 +31,10 @@ class KPartition:
     def __post_init__(self) -> None:
         labels = np.asarray(self.labels)
         if labels.ndim != 1 or labels.size == 0 or labels.dtype.kind not in "iu":
-            raise UsageError("labels must be a non-empty list of whole numbers, one a record")
+            raise UsageError("Labels must be a non-empty list of whole numbers, one per record.")
         if labels.min() < 0:
             raise UsageError(
-                f"every record must be in a group; record {int(labels.argmin())} (counted from 0) is in none"
+                f"Every record must be in a group, but record {int(labels.argmin())} (counted from 0) is in none."
             )
         object.__setattr__(self, "labels", by_first_record(labels))
         self.labels.flags.writeable = False
@@ -52,12 +52,12 @@ class KPartition:
         return np.bincount(self.labels, minlength=self.groups).astype(np.int64)
 
     def members(self) -> list[Ints]:
-        """The records of each group, in their order."""
+        """Return the records of each group, in their order."""
         order = np.argsort(self.labels, kind="stable")
         return np.split(order, np.cumsum(self.sizes)[:-1])
 
     def centroids(self, values: Floats, weights: Floats | None = None) -> Floats:
-        """The (weighted) mean of each group."""
+        """Return the (weighted) mean of each group."""
         values = _matrix(values, self.n)
         weigh = np.ones(self.n) if weights is None else weights
         totals = np.bincount(self.labels, weights=weigh, minlength=self.groups)
@@ -65,36 +65,36 @@ class KPartition:
         for j, origin in enumerate(_origins(values)):
             sums = np.bincount(self.labels, weights=weigh * (values[:, j] - origin), minlength=self.groups)
             means[:, j] = origin + sums / totals
-        # Rounding must not take a mean out of its group's range: a group of equal values keeps that value.
+        # Rounding must not move a mean out of the range of its group: a group of equal values keeps that value.
         order = np.argsort(self.labels, kind="stable")
         inside, starts = values[order], np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
         return np.clip(means, np.minimum.reduceat(inside, starts), np.maximum.reduceat(inside, starts))
 
     def medians(self, values: Floats) -> Floats:
-        """The median of each group, column by column."""
+        """Return the median of each group, column by column."""
         values = _matrix(values, self.n)
         return np.array([np.median(values[rows], axis=0) for rows in self.members()])
 
     def sse(self, values: Floats, weights: Floats | None = None) -> float:
-        """Sum of squared distances to the centroids."""
+        """Return the sum of squared distances to the centroids."""
         values = _matrix(values, self.n)
         squares = ((values - self.centroids(values, weights)[self.labels]) ** 2).sum(axis=1)
         return float(squares.sum() if weights is None else (weights * squares).sum())
 
     def check(self, k: int) -> KPartition:
-        """Itself if every group has at least k records; an error otherwise."""
+        """Return the partition. Raise PromiseError if a group has fewer than k records."""
         small = np.flatnonzero(self.sizes < k)
         if small.size:
             first = int(np.flatnonzero(self.labels == small[0])[0])
             raise PromiseError(
-                f"{small.size} of {self.groups} groups have fewer than k = {k} records; the first, with "
-                f"{int(self.sizes[small[0]])}, is that of record {first} (counted from 0)"
+                f"{small.size} of {self.groups} groups have fewer than k = {k} records. The first one, of record "
+                f"{first} (counted from 0), has {int(self.sizes[small[0]])}."
             )
         return self
 
 
 def by_first_record(labels: NDArray[Any]) -> Ints:
-    """The same groups, numbered from 0 in the order of their first records.
+    """Return the same groups, numbered from 0 in the order of their first records.
 
     >>> by_first_record(np.array([7, 3, 7, 1]))
     array([0, 1, 0, 2])
@@ -106,16 +106,16 @@ def by_first_record(labels: NDArray[Any]) -> Ints:
 
 
 def total_squares(values: Floats, weights: Floats | None = None) -> float:
-    """SST: the sum of squared distances to the overall centroid."""
+    """Return SST, the sum of squared distances to the overall centroid."""
     values = np.asarray(values, dtype=np.float64)
     squares = ((values - np.average(values, axis=0, weights=weights)) ** 2).sum(axis=1)
     return float(squares.sum() if weights is None else (weights * squares).sum())
 
 
 def _origins(values: Floats) -> Floats:
-    """Where each column's sums start: 0, or near the mean if an offset would eat the digits of a small spread.
+    """Return the origin of each column's sums: 0, or near the mean if an offset would cost digits of a small spread.
 
-    From 0 the mean of whole numbers is their sum divided once, 45.4 and not 45.400000000000006.
+    From 0 the mean of whole numbers is their sum divided once: 45.4, not 45.400000000000006.
     """
     middle, width = values.mean(axis=0), np.ptp(values, axis=0)
     step = np.exp2(np.floor(np.log2(np.where(width > 0, width, 1.0))))
@@ -127,5 +127,5 @@ def _matrix(values: Floats, n: int) -> Floats:
     if values.ndim == 1:
         values = values[:, None]
     if values.ndim != 2 or values.shape[0] != n:
-        raise UsageError(f"the values must be an array of {n} rows, not of shape {values.shape}")
+        raise UsageError(f"The values must be an array of {n} rows, not of shape {values.shape}.")
     return values

@@ -1,14 +1,15 @@
-"""The best partition of a pool's groups, nearly: an amount of work, not of time.
+"""Find about the best partition into groups of a pool. Work is limited, not time.
 
-relax: the duals give each group's reduced cost; where it is asked to look around
-    groups like those in use that cost less than their records' duals, until there are none; then
-    cuts that the relaxation violates, and again
-a better partition has only groups whose reduced cost is below the distance of the known one from the relaxation
-integer programmes over more and more of those, the most promising first: small ones end at once and find most
-of the gain, and every gain leaves the next one fewer groups to look at
+relax: the duals give the reduced cost of each group; on request add
+    variants of the groups in use that cost less than their records' duals, until there are none; then
+    cuts that the relaxation violates, and relax again
+solve integer programmes over more and more groups, those with the lowest reduced costs first
 
-It goes in short steps. What one leaves for the next is all in a `Recombination`, none of it in a solver, so that a
-search that was killed goes on after its last step, to the same result.
+A better partition contains only groups whose reduced cost is below the gap between the known partition and the
+relaxation. Small programmes end at once and find most of the gain, and every gain leaves fewer groups for the next one.
+
+The search goes in short steps. A `Recombination` holds everything that the next step needs, and the solver nothing.
+Therefore a search that was killed continues after its last step and has the same result.
 """
 
 from __future__ import annotations
@@ -24,17 +25,21 @@ from shoal.engine.control import current
 from shoal.engine.partition.set_partition import Basis, Pool, SetPartitioning, reduced_costs
 from shoal.engine.partition.subset_row_cuts import incidence, violated
 
-FIRST = 1.1  # the first programme's columns against those without a reduced cost
-A_GROUP, AT_LAST = 20, 10  # variants of a group that join the pool at once; of which too in the end
-FITTING = 0.05  # of the gap: how much a variant may cost in the end
+FIRST = 1.1  # columns of the first programme per column with a reduced cost of 0
+VARIANTS_PER_GROUP, FINAL_VARIANTS = 20, 10  # variants of a group that join the pool per round, and at the end
+FITTING = 0.05  # largest reduced cost of a final variant, as a share of the gap
 ROUNDS_OF_CUTS = 6
-WORK = 12  # simplex iterations a record in all the relaxations; a round counts a hundred at least
+WORK = 12  # simplex iterations per record in all relaxations; a round counts as at least a hundred
 
 
-class Limits(NamedTuple):
-    """How much work the programmes may be: one with more simplex iterations is the last, and each ends after so many
-    nodes, or when HiGHS has looked at its limits so often (after a round of cuts, a heuristic). The next one has so
-    many times the columns, while they take few iterations, and later."""
+class SolverLimits(NamedTuple):
+    """The limits of the integer programmes.
+
+    iterations: a programme with more simplex iterations is the last one. looks: how often HiGHS may check its limits
+    (after a round of cuts, or a heuristic) before a programme ends. nodes: the nodes of a programme. few, wider,
+    careful: the next programme has `wider` times the columns after one of at most `few` iterations, else `careful`
+    times.
+    """
 
     iterations: int
     looks: int
@@ -45,38 +50,39 @@ class Limits(NamedTuple):
 
 
 class Recombination(NamedTuple):
-    """How far one is: the best partition so far, and what the next step needs to know."""
+    """The state of a recombination: the best partition so far, and what the next step needs."""
 
     best: Any  # labels
-    groups: Sequence[Any] = ()  # that were not in the pool
+    groups: Sequence[Any] = ()  # groups that were added to the pool
     cuts: Sequence[Any] = ()
     basis: Basis | None = None  # of the relaxation, before the last cuts
-    left: int | None = None  # simplex iterations that the relaxations may take
+    left: int | None = None  # simplex iterations left for the relaxations
     rounds: int = 0  # of cuts
     bound: float = 0.0
     duals: Any = ()
-    width: float | None = None  # the next programme's columns; none before the last relaxation
+    width: float | None = None  # columns of the next programme; None before the last relaxation
     finished: bool = False
 
 
 def recombine(
     pool: Pool,
     begun: Recombination,
-    limits: Limits,
+    limits: SolverLimits,
     near: Indices | None = None,
     after_step: Callable[[Recombination], bool] = lambda state: True,
 ) -> Recombination:
-    """A partition of groups in the pool, as good as the known one or better.
+    """Return the state with a partition into groups of the pool that is at least as good as the known one.
 
-    near: the neighbours of each record (-1 for none), to look for groups like those in use too,
-    which join the pool. after_step: whether to go on.
+    Args:
+        near: The neighbours of each record (-1 for none). With them, variants of the groups in use join the pool.
+        after_step: Called after each step; returns whether to continue.
     """
     first_added, state, go_on, control = len(pool.groups), begun, True, current()
     pool.add(np.asarray(rows, dtype=np.int32) for rows in begun.groups)
     pool.add_labels(np.asarray(begun.best))
     while go_on and not state.finished:
         step = relax(pool, state, near) if state.width is None else _programme(pool, state, state.width, limits)
-        if control.stopped:  # the solver may have been cut short: a search that resumes takes this step again
+        if control.stopped:  # the solver may have stopped early: a resumed search repeats this step
             break
         state = step._replace(groups=pool.groups[first_added:])
         go_on = after_step(state)
@@ -84,7 +90,7 @@ def recombine(
 
 
 def is_sound(state: Recombination, n: int, k: int, most: int) -> bool:
-    """Whether a state that was read describes a recombination of n records; the solver and the kernels trust it."""
+    """Return whether a state from a file describes a recombination of n records; solver and kernels trust it."""
     if not all(isinstance(part, list | tuple) for part in (state.groups, state.cuts, state.duals, state.basis or ())):
         return False
     try:
@@ -118,17 +124,18 @@ def is_sound(state: Recombination, n: int, k: int, most: int) -> bool:
 
 
 def _are_records(rows: NDArray[Any], n: int) -> bool:
-    """Whether these are different records out of n."""
+    """Return whether these are distinct records out of n."""
     inside = rows.ndim == 1 and rows.size > 0 and rows.dtype.kind == "i" and 0 <= rows.min() <= rows.max() < n
     return inside and np.unique(rows).size == rows.size
 
 
 def _has_sizes(sizes: Ints, k: int, most: int) -> bool:
+    """Return whether all sizes are within k to `most`."""
     return bool((sizes >= k).all() and (sizes <= most).all())
 
 
 def relax(pool: Pool, state: Recombination, near: Indices | None) -> Recombination:
-    """The relaxation and its duals. Where it may look around, the pool gets what it lacks, and it the next cuts."""
+    """Solve the relaxation. If `near` is known, add missing variants to the pool, then the next cuts to the state."""
     best, n = np.asarray(state.best, dtype=np.int64), len(state.best)
     left = WORK * n if state.left is None else state.left
     master, best_columns = SetPartitioning(pool, n), pool.columns(best)
@@ -146,7 +153,7 @@ def relax(pool: Pool, state: Recombination, near: Indices | None) -> Recombinati
         used = np.union1d(np.flatnonzero(master.shares > 1e-9), best_columns)
         nothing = -1e-9 * abs(bound) / n
         variants = pool.part(used[:0])
-        variants.add(pool.loss.variants([pool.groups[c] for c in used], near, duals[:n], nothing, A_GROUP))
+        variants.add(pool.loss.variants([pool.groups[c] for c in used], near, duals[:n], nothing, VARIANTS_PER_GROUP))
         cheap = np.flatnonzero(reduced_costs(variants, duals, master.cuts) < nothing)
         if not pool.add(variants.groups[c] for c in cheap):
             break
@@ -159,14 +166,14 @@ def relax(pool: Pool, state: Recombination, near: Indices | None) -> Recombinati
     if near is not None:
         used = np.union1d(np.flatnonzero(master.shares > 1e-9), best_columns)
         in_use = [pool.groups[c] for c in used]
-        pool.add(pool.loss.variants(in_use, near, duals[:n], FITTING * (loss - bound), AT_LAST))
+        pool.add(pool.loss.variants(in_use, near, duals[:n], FITTING * (loss - bound), FINAL_VARIANTS))
     reduced = reduced_costs(pool, duals, master.cuts)
     width = FIRST * float(np.count_nonzero(reduced <= 1e-9 * (loss - bound)))
     return state._replace(cuts=master.cuts, bound=bound, duals=duals, width=max(1.0, width))
 
 
-def _programme(pool: Pool, state: Recombination, width: float, limits: Limits) -> Recombination:
-    """The best partition of the most promising groups."""
+def _programme(pool: Pool, state: Recombination, width: float, limits: SolverLimits) -> Recombination:
+    """Find the best partition into the most promising groups."""
     best, n = np.asarray(state.best, dtype=np.int64), len(state.best)
     costs, duals = np.array(pool.costs), np.asarray(state.duals)
     reduced = reduced_costs(pool, duals, state.cuts)

@@ -1,8 +1,8 @@
-"""Local search from any partition to one that no single move improves; never worse than its start.
+"""Local search from any partition to one that no single move improves; the result is never worse than the start.
 
-Groups that are too large are split first. Then random moves of all kinds (relocate, swap, rotate, create, dissolve,
-merge and resplit) at temperature zero while a round of them pays, and sweeps of all relocations and swaps
-until none pays (on a large file: until fewer than one in a thousand records gains).
+It splits groups that are too large. Then it makes random moves of all kinds (relocate, swap, rotate, create, dissolve,
+resplit) at temperature zero while a round of them pays. At last it sweeps over all relocations and swaps until none
+pays (in a large file: until fewer than one in a thousand records gains).
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from numpy.typing import NDArray
 
 from shoal.engine.control import Control, current
 from shoal.engine.partition.kernels.anneal import anneal as anneal_kernel
-from shoal.engine.partition.kernels.groups import Groups, start
+from shoal.engine.partition.kernels.groups import Groups, build_state
 from shoal.engine.partition.kernels.local_search import sweep
 from shoal.engine.partition.loss import GroupLoss
 from shoal.engine.partition.partition import KPartition
 from shoal.engine.partition.space import (
     SearchSpace,
     check_start,
-    random_word,
+    random_state_of,
     search_space,
-    turns_of,
+    visits_of,
     without_oversized,
 )
 from shoal.engine.partition.windows import at_once, in_windows
 from shoal.engine.stage import Stage
 from shoal.errors import check_k
 
-ROUNDS = 30  # proposals per record between two looks at the gain
-MOST_PASSES = 200  # a gain within rounding could be made for ever
-FROZEN = 1e-12  # a temperature at which nothing that costs is accepted
+PROPOSALS_PER_ROUND = 30  # per record, between two checks of the gain
+MAX_ROUNDS = 200  # gains within rounding could repeat forever
+FROZEN = 1e-12  # a temperature at which no move that costs anything is accepted
 
 
 def refine(
@@ -44,7 +44,7 @@ def refine(
     seed: int = 0,
     control: Control | None = None,
 ) -> KPartition:
-    """The local optimum below a partition."""
+    """Return the local optimum below a partition."""
     started = time.process_time()
     check_start(partition, loss.n).check(check_k(loss.k, loss.n))
     whole = without_oversized(loss, partition)
@@ -64,12 +64,12 @@ def refine(
 
 
 def to_local_optimum(space: SearchSpace, g: Groups, seed: int, control: Control) -> None:
-    """Take the state down: random moves of all kinds that do not cost, while they pay; then sweeps."""
-    word = np.array([seed], dtype=np.uint64)
+    """Take the state to a local optimum: random moves of all kinds while they pay, then sweeps."""
+    random_state = np.array([seed], dtype=np.uint64)
     before = np.inf
-    for _ in range(MOST_PASSES):
-        loss = anneal_windows(space, g, word, ROUNDS, FROZEN, FROZEN, control)
-        if control.stopped or not loss < (1 - 1e-4) * before:  # also where the loss is NaN
+    for _ in range(MAX_ROUNDS):
+        loss = anneal_windows(space, g, random_state, PROPOSALS_PER_ROUND, FROZEN, FROZEN, control)
+        if control.stopped or not loss < (1 - 1e-4) * before:  # also if the loss is NaN
             break
         before = loss
     sweep_windows(space, g, control, space.n // 1000)
@@ -83,16 +83,16 @@ def sweep_windows(
     done: int = 0,
     after_sweep: Callable[[int], None] = lambda done: None,
 ) -> None:
-    """Sweep until so few records gain; `done` sweeps were done before."""
-    for turn in range(done, MOST_PASSES):
+    """Sweep until at most `few` records gain; `done` sweeps were done before."""
+    for turn in range(done, MAX_ROUNDS):
         gained = [0] * at_once(space.n)
 
         def window(worker: int, state: Groups, first: int, last: int, gained: list[int] = gained) -> None:
-            gained[worker] += sweep(space.marker, state, space.near, space.least, first, last)
+            gained[worker] += sweep(space.marker, state, space.near, space.smallest_gain, first, last)
             control.advance(0.0)
 
         in_windows(space, g, control, turn, window)
-        start(space.marker, g)
+        build_state(space.marker, g)
         if control.stopped or sum(gained) <= few:
             break
         after_sweep(turn + 1)
@@ -101,25 +101,30 @@ def sweep_windows(
 def anneal_windows(
     space: SearchSpace,
     g: Groups,
-    word: NDArray[np.uint64],
+    random_state: NDArray[np.uint64],
     proposals: float,
     hot: float,
     cold: float,
     control: Control,
     what: str = "",
 ) -> float:
-    """So many proposals per record on average, window by window; gives the loss, NaN if stopped on the way."""
-    words = [word, *(np.array([random_word(word[0], p)], np.uint64) for p in range(1, at_once(space.n)))]
+    """Make so many proposals per record on average, window by window; return the loss, or NaN if stopped."""
+    random_states = [
+        random_state,
+        *(np.array([random_state_of(random_state[0], p)], np.uint64) for p in range(1, at_once(space.n))),
+    ]
 
     def window(worker: int, state: Groups, first: int, last: int) -> None:
-        turns = turns_of(space.turns, first, last)
-        number = max(1, int(proposals * space.n * turns.size / space.turns.size))
-        anneal_kernel(space.marker, state, space.near, space.heat, turns, words[worker], number, hot, cold)
+        visits = visits_of(space.visits, first, last)
+        number = max(1, int(proposals * space.n * visits.size / space.visits.size))
+        anneal_kernel(
+            space.marker, state, space.near, space.local_scale, visits, random_states[worker], number, hot, cold
+        )
         control.advance(number if what else 0.0, None, what)
 
-    in_windows(space, g, control, int(word[0]), window)
+    in_windows(space, g, control, int(random_state[0]), window)
     if control.stopped:
         return float("nan")
-    loss = float(start(space.marker, g))  # a function of the labels from here on
+    loss = float(build_state(space.marker, g))  # a function of the labels from here on
     control.advance(0.0, loss, what)
     return loss

@@ -1,6 +1,6 @@
 """Set partitioning over a pool of groups, by HiGHS: the linear relaxation with its duals, and the best partition.
 
-A column is a group, its cost the group's loss; every record is in exactly one chosen column.
+A column is a group, and its cost is the group's loss. Every record is in exactly one chosen column.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from shoal.engine.control import Control, current
 from shoal.engine.partition.loss import GroupLoss
 from shoal.engine.partition.subset_row_cuts import Cut, incidence, limits, touched
 
-Basis = tuple[list[int], list[int]]  # the states of columns and rows, as HiGHS numbers them
+Basis = tuple[list[int], list[int]]  # the states of columns and rows, in the numbers of HiGHS
 
 
 class Pool:
-    """Distinct groups of records with their costs, in the order they came. A group is known by a 64-bit sum."""
+    """Distinct groups of records with their costs, in the order of their arrival. A 64-bit sum identifies a group."""
 
     def __init__(self, loss: GroupLoss) -> None:
         self.loss = loss
@@ -36,7 +36,7 @@ class Pool:
         return self.loss.n
 
     def add(self, groups: Iterable[NDArray[Any]]) -> int:
-        """Take in the groups that are new; gives their number."""
+        """Add the groups that are new; return their number."""
         fresh: list[NDArray[np.int32]] = []
         for group in groups:
             sign = int(self._signs[group].sum())
@@ -48,24 +48,24 @@ class Pool:
         return len(fresh)
 
     def add_labels(self, labels: NDArray[Any]) -> int:
-        """Take in the groups of a partition."""
+        """Add the groups of a partition; return the number of new ones."""
         order, starts, signs = self._signed(labels)
         ends = [*starts[1:].tolist(), order.size]
         spans = zip(starts.tolist(), ends, signs, strict=True)
         return self.add([order[start:end] for start, end, sign in spans if sign not in self._place])
 
     def columns(self, labels: NDArray[Any]) -> list[int]:
-        """Where the groups of a partition are in the pool."""
+        """Return the places of the groups of a partition in the pool."""
         return [self._place[sign] for sign in self._signed(labels)[2]]
 
     def part(self, columns: NDArray[np.int64]) -> Pool:
-        """A pool of some of the groups."""
+        """Return a pool of some of the groups."""
         chosen = Pool(self.loss)
         chosen._take([self.groups[c] for c in columns], [self.costs[c] for c in columns])
         return chosen
 
     def within(self, region: NDArray[Any]) -> list[Pool]:
-        """A pool for each region 0, 1, ... of the records, of the groups inside it; records are counted anew there."""
+        """Return a pool of the groups inside each region 0, 1, ...; each numbers the records of its region from 0."""
         starts = np.concatenate(([0], np.cumsum([rows.size for rows in self.groups])))[:-1]
         where = region[np.concatenate(self.groups)]
         first, last = np.minimum.reduceat(where, starts), np.maximum.reduceat(where, starts)
@@ -90,13 +90,13 @@ class Pool:
 
 
 def in_groups(labels: NDArray[Any]) -> tuple[Ints, Ints]:
-    """The records group by group, and where each group starts."""
+    """Return the records group by group, and where each group starts."""
     order = np.argsort(labels, kind="stable")
     return order, np.concatenate(([0], np.flatnonzero(np.diff(labels[order])) + 1))
 
 
 class SetPartitioning:
-    """The set-partitioning programme over the pool; grows with it."""
+    """The set-partitioning programme over the pool; it grows with the pool."""
 
     def __init__(self, pool: Pool, n: int) -> None:
         self._pool, self._n = pool, n
@@ -110,16 +110,16 @@ class SetPartitioning:
 
     @property
     def basis(self) -> Basis:
-        """The last solution's."""
+        """The basis of the last solution."""
         basis = self._solver.getBasis()
         return [int(s) for s in basis.col_status], [int(s) for s in basis.row_status]
 
     def start(self, basis: Basis, cuts: Sequence[Cut]) -> None:
-        """Begin at the basis of another relaxation over the same pool, which had the first of the cuts alone."""
+        """Start from the basis of another relaxation over the same pool, which had only the first of the cuts."""
         self.cut(cuts)
         columns, rows = basis
         if len(columns) != self._held or len(rows) > self._n + len(cuts):
-            return  # of another pool: the solver begins anew
+            return  # it belongs to another pool: the solver starts without a basis
         start = highspy.HighsBasis()
         start.col_status = [highspy.HighsBasisStatus(s) for s in columns]
         fresh = [highspy.HighsBasisStatus.kBasic] * (self._n + len(cuts) - len(rows))
@@ -128,7 +128,7 @@ class SetPartitioning:
         self._solver.setBasis(start)
 
     def cut(self, cuts: Sequence[Cut]) -> None:
-        """Forbid what the cuts forbid: one row more each."""
+        """Add one row per cut."""
         if not cuts:
             return
         self._grow()
@@ -145,23 +145,23 @@ class SetPartitioning:
         if self.cuts:
             cells = csr_array(hstack([cells, touched(cells, self.cuts)]))
         m = len(groups)
-        # No upper bounds, the rows imply them: a dual of theirs would be missing from the groups' reduced costs.
+        # No upper bounds, because the rows imply them: their duals would be missing from the reduced costs.
         most = np.full(m, highspy.kHighsInf)
         self._solver.addCols(m, np.array(costs), np.zeros(m), most, cells.nnz, *_entries(cells))
         self._held += m
 
     @property
     def shares(self) -> Floats:
-        """How much of each group the last solution takes."""
+        """The share of each group in the last solution."""
         return np.array(self._solver.getSolution().col_value)
 
     @property
     def iterations(self) -> int:
-        """Of the simplex, in the last programme."""
+        """The simplex iterations of the last programme."""
         return int(self._solver.getInfo().simplex_iteration_count)
 
     def duals(self, seconds: float | None = None, control: Control | None = None) -> tuple[float, Floats] | None:
-        """The relaxation's optimum and its duals, those of the cuts after the records'; None if it was not reached."""
+        """Return the optimum of the relaxation and its duals (records, then cuts); None if it was not solved."""
         self._grow()
         grown, self._solved = 0 < self._solved < self._held, self._held
         # Dual at first, and after cuts, which leave the duals feasible; primal after new columns, which leave the
@@ -216,8 +216,8 @@ class SetPartitioning:
     def _run(self, control: Control | None) -> None:
         """Solve, until the control stops it.
 
-        A callback in every simplex iteration would take a fifth of the time, so it is set up by the thread that stops
-        the work, when it does: HiGHS looks whether there is one in every iteration anyway.
+        A callback in every simplex iteration would take a fifth of the time. Therefore the thread that stops the work
+        sets it up: HiGHS checks in every iteration whether there is one.
         """
 
         def interrupt() -> None:
@@ -231,7 +231,7 @@ class SetPartitioning:
 
 
 def reduced_costs(pool: Pool, duals: Floats, cuts: Sequence[Cut]) -> Floats:
-    """What each group costs above its records' duals, and those of the cuts that have one after them."""
+    """Return the reduced cost of each group: its cost minus the duals of its records and of the cuts."""
     n = pool.records
     held = incidence(pool.groups, n)
     reduced = np.array(pool.costs) - held @ duals[:n]
@@ -239,5 +239,5 @@ def reduced_costs(pool: Pool, duals: Floats, cuts: Sequence[Cut]) -> Floats:
 
 
 def _entries(cells: csr_array | csc_array) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats]:
-    """Where the lines of a sparse table start, and their places and values, as HiGHS takes them."""
+    """Return where the lines of a sparse table start, their places and values, as HiGHS takes them."""
     return cells.indptr[:-1].astype(np.int32), cells.indices.astype(np.int32), cells.data

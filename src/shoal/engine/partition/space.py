@@ -1,4 +1,4 @@
-"""What every search over k-partitions needs once: the loss, neighbour lists, the local scale."""
+"""What every search over k-partitions computes once: neighbour lists and local scales of the records."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from numpy.typing import NDArray
 from shoal.arrays import Floats, Indices
 from shoal.engine.kernels.compiling import compile_missing
 from shoal.engine.partition.kernels.anneal import anneal
-from shoal.engine.partition.kernels.groups import Groups, claim, empty_groups, renew, start
+from shoal.engine.partition.kernels.groups import Groups, build_state, claim, empty_groups, refresh_state
 from shoal.engine.partition.kernels.local_search import sweep
 from shoal.engine.partition.loss import GroupLoss
 from shoal.engine.partition.partition import KPartition
 from shoal.errors import UsageError
 
-TILT = 0.35  # the power of its scale that a record's turns grow with
-TURNS = 8  # of a record on average
+TILT = 0.35  # the visits of a record grow with this power of its local scale
+VISITS_PER_RECORD = 8  # on average
 HOTTEST = 1e300
 
 
 @dataclass(frozen=True, eq=False)
 class SearchSpace:
-    """The records as a search sees them.
+    """The records as a search reads them.
 
-    `heat` is each record's own scale of loss, `often` how often it is to be looked at and `turns` its number as often,
-    `least` does not count.
+    near: the nearest records of each. local_scale: the scale of the loss around each record. visit_weight: the sampling
+    weight of each record. visits: record indices repeated by weight. smallest_gain: gains below it are rounding.
     """
 
     loss: GroupLoss
     near: Indices
-    heat: Floats
-    often: Floats
-    turns: Indices
-    least: float
+    local_scale: Floats
+    visit_weight: Floats
+    visits: Indices
+    smallest_gain: float
 
     @property
     def n(self) -> int:
@@ -47,65 +47,66 @@ class SearchSpace:
 
     @property
     def marker(self) -> Any:
-        """What chooses the loss in a kernel."""
+        """The marker that chooses the loss in a kernel."""
         return self.loss.marker
 
     def state(self, labels: NDArray[Any]) -> tuple[Groups, float]:
-        """The state of the search at a partition of groups of k to `most`, and its loss."""
+        """Return the state of the search at a partition into groups of k to `most`, and its loss."""
         loss = self.loss
         g = empty_groups(loss.records, loss.weights, loss.k, loss.most, loss.width)
         g.label[:] = labels
-        return g, float(start(loss.marker, g))
+        return g, float(build_state(loss.marker, g))
 
 
 def search_kernels(marker: Any, records: NDArray[Any] | None = None) -> list[tuple[Any, ...]]:
-    """The kernels that every search over partitions calls, with the arguments that their form depends on.
+    """Return the kernels that every search over partitions calls, with the arguments that their form depends on.
 
-    records: an example of them where they are not floats.
+    Args:
+        records: An example of the records, if they are not floats.
     """
     groups = empty_groups(np.zeros((4, 4), None if records is None else records.dtype), np.ones(4), 2, 3, 4)
-    return [(claim, groups), *((entry, marker, groups) for entry in (anneal, sweep, start, renew))]
+    return [(claim, groups), *((entry, marker, groups) for entry in (anneal, sweep, build_state, refresh_state))]
 
 
 def prepare(loss: GroupLoss) -> None:
-    """Compile what a search with the loss calls, all at once, if it is not in the cache."""
+    """Compile the kernels of a search with the loss that are not in the cache, all at once."""
     compile_missing(*search_kernels(loss.marker, loss.records), *loss.kernels())
 
 
 def search_space(loss: GroupLoss, *, seed: int = 0, threads: int | None = None) -> SearchSpace:
-    """Find the neighbours and the local scale of the records."""
+    """Return the neighbours and the local scales of the records."""
     near, scale = loss.neighbours(max(12, loss.k + 5), seed=seed, threads=threads or 1)
     mean = float(scale.mean())
-    # Among duplicates the scale is nothing; a small share of the mean lets them move at all.
-    # A gain below this is rounding: counting it could go round in circles for ever.
-    least = 1e-11 * mean + loss.rounding + 1e-300
-    # An infinite change is forbidden, so no temperature may be infinite.
-    heat = np.clip(scale, 1e-6 * mean, HOTTEST)
-    # What there is to gain grows with the scale. Where all is equal or a cost overflows, there is none.
-    most = float(heat.max())
-    often = (heat / most) ** TILT if 0.0 < most < np.inf else np.ones(heat.size)
-    return SearchSpace(loss, near, heat, often, turns(often), least)
+    # A gain below this is rounding: a search that counted it could repeat moves forever.
+    smallest_gain = 1e-11 * mean + loss.rounding + 1e-300
+    # Among duplicates the scale is 0; a small share of the mean lets them move. An infinite change means "forbidden",
+    # so no temperature may be infinite.
+    local_scale = np.clip(scale, 1e-6 * mean, HOTTEST)
+    # Possible gains grow with the scale. If all records are equal or a cost overflows, all get the same weight.
+    most = float(local_scale.max())
+    visit_weight = (local_scale / most) ** TILT if 0.0 < most < np.inf else np.ones(local_scale.size)
+    return SearchSpace(loss, near, local_scale, visit_weight, repeated_by_weight(visit_weight), smallest_gain)
 
 
-def turns(often: Floats) -> Indices:
-    """Each record's number in order, TURNS times on average, as often as the weights say, and at least once."""
-    times = np.maximum(1, np.rint(TURNS * often / often.mean()))
-    return np.repeat(np.arange(often.size, dtype=np.int32), times.astype(np.int64))
+def repeated_by_weight(visit_weight: Floats) -> Indices:
+    """Return the index of each record, repeated by its weight: at least once, VISITS_PER_RECORD times on average."""
+    times = np.maximum(1, np.rint(VISITS_PER_RECORD * visit_weight / visit_weight.mean()))
+    return np.repeat(np.arange(visit_weight.size, dtype=np.int32), times.astype(np.int64))
 
 
-def turns_of(turns: Indices, first: int, last: int) -> Indices:
-    """Of the turns those of the records first .. last - 1."""
-    ends = np.array([first, last], dtype=turns.dtype)  # of another type, NumPy would copy all turns first
-    return turns[slice(*np.searchsorted(turns, ends))]
+def visits_of(visits: Indices, first: int, last: int) -> Indices:
+    """Return the visits of the records first .. last - 1."""
+    ends = np.array([first, last], dtype=visits.dtype)  # with another type, NumPy would copy all visits first
+    return visits[slice(*np.searchsorted(visits, ends))]
 
 
-def random_word(seed: int, *place: int) -> int:
-    """A 64-bit seed for one search, a function of the user's seed and the search's place alone."""
+def random_state_of(seed: int, *place: int) -> int:
+    """Return the 64-bit random state of one search: a function of the user's seed and the place of the search only."""
     return int(np.random.SeedSequence([seed, *place]).generate_state(1, np.uint64)[0])
 
 
 def without_oversized(loss: GroupLoss, partition: KPartition) -> KPartition:
-    """The partition with every group that is too large split as a file of its own."""
+    """Return the partition with every group of more than `most` records split by the loss's first partition."""
     partition.check(loss.k)
     big = np.flatnonzero(partition.sizes > loss.most)
     if big.size == 0:
@@ -122,9 +123,10 @@ def without_oversized(loss: GroupLoss, partition: KPartition) -> KPartition:
 
 
 def check_start(partition: KPartition, n: int) -> KPartition:
-    """The partition, if it is one of these records."""
+    """Return the partition. Raise UsageError if it has another number of records."""
     if partition.n != n:
         raise UsageError(
-            f"the partition is of {partition.n} records, the values have {n}: give the partition's own values"
+            f"The partition has {partition.n} records, but there are {n} records of values. Pass the values that the "
+            "partition was made from."
         )
     return partition

@@ -1,10 +1,10 @@
-"""Cuts that make the relaxation of set partitioning tighter, so that its bound comes nearer to the optimum.
+"""Cuts that tighten the relaxation of set partitioning, so that its bound comes nearer to the optimum.
 
-Of three records, a partition has one group at most that holds two or more. The relaxation may take halves of three such
-groups, each with another two of the records; a cut forbids it. In general, for three records or five: half the number
-of them in a group, rounded down, summed over the groups, is at most half of them, rounded down (subset-row cuts: Jepsen
-et al. 2008). A cut's dual is never positive, so a group that it touches has a higher reduced cost than its records'
-duals alone say: a search that knows nothing of the cuts misses no group.
+At most one group of a partition contains two or more of three records. The relaxation may take halves of three such
+groups, each with another two of the records. A cut forbids that. In general, for three or five records: half their
+number in a group, rounded down and summed over the groups, is at most half of them, rounded down (subset-row cuts:
+Jepsen et al. 2008). The dual of a cut is never positive. Therefore a group that the cut touches has a higher reduced
+cost than the duals of its records give, and a search that ignores the cuts misses no group.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from shoal.arrays import Floats
 
 Cut = tuple[int, ...]  # three or five records
 
-WHOLE = 1e-6  # nearer to 0 or 1 than this, a group is left out or taken whole
-VIOLATED = 0.01  # how far above its limit the sum of a cut must be
-A_ROUND, A_RECORD = 200, 8  # cuts found at once, and those among them with the same record
-HOPEFUL, STARTS, AROUND = 0.5, 400, 24  # five records: threes with such a sum, so many of them, and records around each
+WHOLE = 1e-6  # a share nearer to 0 or 1 counts as 0 or 1
+VIOLATED = 0.01  # the sum of a cut must exceed its limit by at least this
+CUTS_PER_ROUND, CUTS_PER_RECORD = 200, 8  # cuts per round, and those among them with the same record
+HOPEFUL, STARTS, AROUND = 0.5, 400, 24  # for five records: smallest sum of a three, number of threes, records around
 
 
 def incidence(groups: Sequence[NDArray[Any]], n: int) -> csr_array:
-    """One row per group, one column per record."""
+    """Return the incidence matrix: one row per group, one column per record."""
     ends = np.concatenate(([0], np.cumsum([rows.size for rows in groups], dtype=np.int64)))
     records = np.concatenate(groups) if len(groups) else np.empty(0, dtype=np.int32)
     return csr_array((np.ones(records.size), records, ends), shape=(len(groups), n))
 
 
 def touched(held: csr_array, cuts: Sequence[Cut]) -> csr_array:
-    """One row per group, one column per cut: half the number of the cut's records in the group, rounded down."""
+    """Return one row per group, one column per cut: half the number of the cut's records in the group, rounded down."""
     records = np.array([record for cut in cuts for record in cut], dtype=np.int64)
     numbers = np.repeat(np.arange(len(cuts)), [len(cut) for cut in cuts])
     halves = csr_array(held @ csr_array((np.ones(records.size), (records, numbers)), shape=(held.shape[1], len(cuts))))
@@ -45,19 +45,20 @@ def touched(held: csr_array, cuts: Sequence[Cut]) -> csr_array:
 
 
 def limits(cuts: Sequence[Cut]) -> Floats:
-    """What the sum of each cut may be."""
+    """Return the largest allowed sum of each cut."""
     return np.array([len(cut) // 2 for cut in cuts], dtype=np.float64)
 
 
 def violated(held: csr_array, share: Floats) -> list[Cut]:
-    """The cuts that a fractional partition violates most; `share` is how much of each group it takes.
+    """Return the cuts that a fractional partition violates most; `share` is how much of each group it takes.
 
-    Threes are looked at all; fives only if there are none, and only around the threes that come nearest.
+    All cuts of three records are tried. Cuts of five are tried only if no cut of three is violated, and only around
+    the threes that come nearest.
     """
     parted = np.flatnonzero((share > WHOLE) & (share < 1 - WHOLE))
     records = np.unique(held[parted].indices)
     held, share = csr_array(held[parted][:, records]), share[parted]
-    pairs = (held.T @ (held * share[:, None])).toarray()  # the share of the groups that hold both
+    pairs = (held.T @ (held * share[:, None])).toarray()  # the share of the groups that contain both
     np.fill_diagonal(pairs, 0.0)
     threes = dict(_threes(held, share, pairs))
     excess = {cut: total - 1 for cut, total in threes.items() if total > 1 + VIOLATED}
@@ -68,14 +69,14 @@ def violated(held: csr_array, share: Floats) -> list[Cut]:
     used = np.zeros(records.size, dtype=np.int64)
     chosen: list[Cut] = []
     for cut in sorted(excess, key=lambda cut: (-excess[cut], cut)):
-        if used[list(cut)].max() < A_RECORD and len(chosen) < A_ROUND:
+        if used[list(cut)].max() < CUTS_PER_RECORD and len(chosen) < CUTS_PER_ROUND:
             chosen.append(tuple(records[list(cut)].tolist()))
             used[list(cut)] += 1
     return chosen
 
 
 def _threes(held: csr_array, share: Floats, pairs: Floats) -> Iterator[tuple[Cut, float]]:
-    """Three records and their sum, where that is not small: the sum of their pairs, but a group with all three once."""
+    """Yield three records and their sum, if it is not small: the sum of their pairs, with a group of all three once."""
     together: dict[Cut, float] = {}
     for a, part in enumerate(share):
         for three in combinations(sorted(held.indices[held.indptr[a] : held.indptr[a + 1]].tolist()), 3):
@@ -89,7 +90,7 @@ def _threes(held: csr_array, share: Floats, pairs: Floats) -> Iterator[tuple[Cut
 
 
 def _fives(held: Floats, share: Floats, pairs: Floats, starts: Sequence[Cut]) -> Iterator[tuple[Cut, float]]:
-    """For each three the best two more of the records around it, and the excess of the five where there is one."""
+    """Yield the best five records around each three, and the excess of their cut, if there is one."""
     for three in starts:
         ties = pairs[list(three)].sum(axis=0)
         ties[list(three)] = 0.0

@@ -1,8 +1,8 @@
-"""How many protected records lie at the least distance from an original one, its own among them.
+"""Count the protected records that are as near to an original record as its own protected record.
 
-The protected records are taken once each, with their count. A search only has to look within the distance of the
-record's own protected record, which is short, so a tree of boxes leaves little to look at; and it ends as soon as
-another record is nearer.
+Each distinct protected record is searched once, with its count. The distance to the record's own protected record is
+short, and the search stays within it. A tree of boxes therefore leaves few records to compare. The search ends as soon
+as another record is nearer.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ import numpy as np
 from shoal.arrays import Floats, Ints
 from shoal.engine.kernels.compiling import inner, kernel
 from shoal.engine.kernels.copying import copy_first
+from shoal.engine.kernels.distance import squared_in_order
 
 LEAF = 16
 
 
 @inner
 def _widest(points: Floats, order: Ints, start: int, stop: int, low: Floats, high: Floats) -> int:
-    """The column in which the points of a node spread most; `low` and `high` become the node's box."""
+    """Return the column in which the points of a node spread most; `low` and `high` become the node's box."""
     d = points.shape[1]
     widest, spread = 0, -1.0
     for j in range(d):
@@ -35,7 +36,7 @@ def _widest(points: Floats, order: Ints, start: int, stop: int, low: Floats, hig
 
 @kernel("Tuple((int64[::1], int64[:,::1], float64[:,::1], float64[:,::1]))(float64[:,::1])")
 def grow_boxes(points: Floats) -> tuple[Ints, Ints, Floats, Floats]:
-    """A tree over the points: their order, each node's (start, stop, left child or -1), and the nodes' boxes."""
+    """Return a tree over the points: their order, each node's (start, stop, left child or -1), and the nodes' boxes."""
     n, d = points.shape
     order = np.arange(n)
     room = 4 * (n // LEAF + 1) + 1
@@ -64,22 +65,11 @@ def grow_boxes(points: Floats) -> tuple[Ints, Ints, Floats, Floats]:
 
 @inner
 def _box_distance(record: Floats, low: Floats, high: Floats) -> float:
-    """A lower bound of the squared distances to the points in a box."""
+    """Return a lower bound of the squared distances to the points in a box."""
     total = 0.0
     for j in range(record.size):
         gap = max(low[j] - record[j], record[j] - high[j], 0.0)
         total += gap * gap
-    return total
-
-
-@inner
-def _distance(record: Floats, point: Floats, most: float) -> float:
-    """The squared distance, summed from the first column on; may stop once it is above `most`."""
-    total = 0.0
-    for j in range(record.size):
-        total += (record[j] - point[j]) ** 2
-        if total > most:
-            break
     return total
 
 
@@ -88,24 +78,24 @@ def _distance(record: Floats, point: Floats, most: float) -> float:
     " int64[::1], int64[:,::1], float64[:,::1], float64[:,::1])"
 )
 def nearest_ties(
-    records: Floats, own: Ints, points: Floats, counts: Ints, order: Ints, nodes: Ints, low: Floats, high: Floats
+    records: Floats, own_point: Ints, points: Floats, counts: Ints, order: Ints, nodes: Ints, low: Floats, high: Floats
 ) -> Ints:
-    """For each record: 0 if some point is nearer than its own, else the count of points as near as its own."""
-    found = np.empty(len(records), np.int64)
+    """Return for each record 0 if some point is nearer than its own point, else the number of points as near."""
+    tie_counts = np.empty(len(records), np.int64)
     stack = np.empty(128, np.int64)
     for i in range(len(records)):
         record = records[i]
-        radius = _distance(record, points[own[i]], np.inf)
+        own_distance = squared_in_order(records, i, points, own_point[i])
         ties, beaten, top = np.int64(0), False, 1
         stack[0] = 0
         while top > 0 and not beaten:
             top -= 1
             node = stack[top]
-            if _box_distance(record, low[node], high[node]) > radius:
+            if _box_distance(record, low[node], high[node]) > own_distance:
                 continue
             child = nodes[node, 2]
             if child >= 0:
-                # The nearer child last, so that it is looked into first.
+                # The nearer child is pushed last, so that it is searched first.
                 first = _box_distance(record, low[child], high[child])
                 second = _box_distance(record, low[child + 1], high[child + 1])
                 stack[top] = child + 1 if first <= second else child
@@ -113,11 +103,11 @@ def nearest_ties(
                 top += 2
                 continue
             for a in range(nodes[node, 0], nodes[node, 1]):
-                away = _distance(record, points[order[a]], radius)
-                if away < radius:
+                away = squared_in_order(records, i, points, order[a])
+                if away < own_distance:
                     beaten = True
                     break
-                if away == radius:
+                if away == own_distance:
                     ties += counts[order[a]]
-        found[i] = 0 if beaten else ties
-    return found
+        tie_counts[i] = 0 if beaten else ties
+    return tie_counts

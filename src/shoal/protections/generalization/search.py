@@ -23,7 +23,8 @@ from shoal.errors import UsageError
 from shoal.protections.generalization.bits import canonical
 from shoal.protections.generalization.evaluate import Problem, in_bins, without_empty
 from shoal.protections.generalization.front import Front, Point, front_of, points_of
-from shoal.protections.generalization.kernels.generalization import anneal
+from shoal.protections.generalization.kernels.classes import Rules
+from shoal.protections.generalization.kernels.generalization import Goal, Schedule, Tuples, Values, anneal
 from shoal.protections.generalization.nsga2 import Settings, nsga2
 
 HOT, WARM, COLD = 0.012, 0.004, 0.0005  # temperatures, as a share of all detail
@@ -144,7 +145,8 @@ class _Annealing:
         self._sizes = np.array(problem.sizes, dtype=np.int64)
         self._strides, base = _strides(self._sizes + 1, problem.set_of)
         order = np.argsort(problem.codes, axis=1, kind="stable").astype(np.int32)
-        self._tuples = (problem.codes, base, problem.counts, order, start, self._sizes)
+        self._tuples = Tuples(problem.codes, base, problem.counts, order, start, problem.confidential)
+        self._rules = Rules(problem.rules.integers, problem.rules.floats, problem.overall)
 
     def round(self, labels: Ints, k: int, work: float, hot: float, seed: int, in_order: bool = False) -> Point:
         """One annealing from any start: the best feasible point met, or all values in one category."""
@@ -191,24 +193,14 @@ class _Annealing:
         for j, size in enumerate(self._sizes):
             start[j, size] = size  # the label of an attribute that is not in a tuple's set
         weight = problem.preference.weight
+        free = np.array([f and not in_order for f in problem.free], dtype=np.int64)
         _, best, steps = anneal(
-            *self._tuples,
-            np.array([f and not in_order for f in problem.free], dtype=np.int64),
-            problem.positions,
-            problem.rows,
-            self._strides,
+            self._tuples,
+            Values(self._sizes, free, problem.positions, problem.rows, self._strides),
+            self._rules,
+            Goal(k, problem.n, problem.allowed, (1 - weight) / weight),
+            Schedule(work, hot, COLD),
             start,
-            k,
-            problem.n,
-            problem.allowed,
-            (1 - weight) / weight,
-            problem.confidential,
-            problem.rules.integers,
-            problem.rules.floats,
-            problem.overall,
-            work,
-            hot,
-            COLD,
             np.uint64(seed),
             self._control.flag,
         )

@@ -23,9 +23,9 @@ from shoal.protections.microaggregation.methods.mdav import engine_kernel, mdav
 
 
 class SquaredError(GroupLoss):
-    """The sum of squared distances to the centroids; groups of 2k or more never pay.
+    """The sum of squared distances to the centroids; a group of 2k or more never costs less than its parts.
 
-    There are three sums with bits of their own: of a partition, of its groups, and of groups that overlap.
+    There are three sums that round differently: of a partition, of its groups, and of groups that overlap.
     """
 
     first_name = "mdav"
@@ -44,7 +44,7 @@ class SquaredError(GroupLoss):
 
     @cached_property
     def origin(self) -> NDArray[Any]:
-        """What values are counted from: a large offset would leave differences to centroids few digits."""
+        """The origin of the values: with a large offset, differences to centroids would lose digits."""
         return self.values.mean(axis=0) if self._origin is None else self._origin
 
     @cached_property
@@ -96,8 +96,8 @@ class SquaredError(GroupLoss):
         near, far = neighbour_lists(self.records, count, seed=seed, threads=threads)
         return near, self.weights * far[:, min(self.k, far.shape[1]) - 1]
 
-    def leaves(self, most: int, word: int) -> tuple[Indices, Indices]:
-        return leaves(padded(self.values), most, word)
+    def leaves(self, most: int, random_state: int) -> tuple[Indices, Indices]:
+        return leaves(padded(self.values), most, random_state)
 
     def points(self, g: Groups) -> Floats:
         return g.summary

@@ -164,27 +164,20 @@ class _SharedTables:
     def __init__(self, task: Task, settings: Settings, network: Network, seeds: Sequence[Solution]) -> None:
         self.task, self.settings = task, settings
         targets, partners, m = task.targets, task.partners, task.region_count
-        self.where_v = task.region[targets].astype(np.int32)
-        self.where_u = network.where
-        self.bounds_v = np.searchsorted(self.where_v, np.arange(m + 1)).astype(np.int64)
-        self.bounds_u = network.bounds
-        table = network.all_nearest(NEAREST_PARTNERS)
-        self.who, self.near = table.who, table.cost
-        values = task.matching
+        region = task.region[targets].astype(np.int32)
+        first = np.searchsorted(region, np.arange(m + 1)).astype(np.int64)
+        self.records = swap_memetic.Records(region, network.where, first, network.bounds)
+        values, table = task.matching, network.all_nearest(NEAREST_PARTNERS)
         columns = np.concatenate([targets, partners])
-        self.ordinal, self.nominal = values.ordinal.take(columns, axis=1), values.nominal.take(columns, axis=1)
-        self.dense = np.empty((0, 0))
+        ordinal, nominal = values.ordinal.take(columns, axis=1), values.nominal.take(columns, axis=1)
+        dense = np.empty((0, 0))
         if targets.size * partners.size <= MAX_PAIRS:
-            self.dense = np.empty((partners.size, targets.size))
-            kernels.all_metrics(
-                self.ordinal, self.nominal, targets.size, values.weights, values.same, values.other, self.dense
-            )
-        self.prices = np.zeros((4, max(1, values.weights.size, values.same.size)))
-        self.prices[0, 0] = targets.size
-        for row, array in ((1, values.weights), (2, values.same), (3, values.other)):
-            self.prices[row, : array.size] = array
-        self.shape = np.stack([task.signal.offset, task.signal.scale, np.bincount(task.region, minlength=m)])
-        self.restriction = self._restriction_table()
+            dense = np.empty((partners.size, targets.size))
+            kernels.all_metrics(ordinal, nominal, targets.size, values.weights, values.same, values.other, dense)
+        self.metrics = swap_memetic.Metrics(
+            table.who, table.cost, dense, ordinal, nominal, values.weights, values.same, values.other
+        )
+        self.goal = self._goal()
         place = np.full(task.region.size, -1, dtype=np.int64)
         place[targets], place[partners] = np.arange(targets.size), np.arange(partners.size)
         self.seeds = [place[s.swaps] for s in list(seeds)[: settings.population]]
@@ -201,15 +194,9 @@ class _SharedTables:
             lengths[i] = len(swaps)
             rows_v[i, : len(swaps)], rows_u[i, : len(swaps)] = swaps[:, 0], swaps[:, 1]
         trace = np.zeros((settings.generations, 3))
-        sizes = [settings.population, settings.pairs, settings.tournament, settings.generations, len(self.seeds)]
-        swap_memetic.evolve(
-            np.array([seed], dtype=np.uint64), np.array(sizes, dtype=np.int64), self._numbers(),
-            self.where_v, self.where_u, self.bounds_v, self.bounds_u, self.who, self.near,
-            self.dense, self.ordinal, self.nominal, self.prices,
-            task.signal.counts, self.shape, task.outlying, self.restriction,
-            critical_taus(task.region_count, task.limits.alpha), rows_v, rows_u, rows_c, lengths, total, fitness,
-            trace, flag,
-        )  # fmt: skip
+        individuals = swap_memetic.Individuals(rows_v, rows_u, rows_c, lengths, total, fitness)
+        random_state = np.array([seed], dtype=np.uint64)
+        swap_memetic.evolve(random_state, self.records, self.metrics, self.goal, self._plan(), individuals, trace, flag)
         solutions = []
         for i in np.flatnonzero(
             fitness[: settings.population] >= 0.0
@@ -222,21 +209,38 @@ class _SharedTables:
             solutions.append(Solution(swaps, counts, distortion, task.judge(counts, distortion), facts))
         return solutions, trace
 
-    def _numbers(self) -> Floats:
-        s = self.settings
-        upper = float(self.task.limits.side == "upper")
-        return np.array(
-            [
-                self.task.worst,
-                penalty_centre(self.task, s),
-                s.p_mem,
-                s.recombination,
-                s.mutation,
-                s.uniform,
-                s.boost,
-                float(s.tau),
-                upper,
-            ]
+    def _plan(self) -> swap_memetic.Plan:
+        """The sizes and rates of a run, as the kernel takes them."""
+        s, task = self.settings, self.task
+        sizes = np.bincount(task.region, minlength=task.region_count).astype(np.float64)
+        return swap_memetic.Plan(
+            population=s.population,
+            pairs=s.pairs,
+            tournament=s.tournament,
+            generations=s.generations,
+            seeds=len(self.seeds),
+            nearest_partner=float(s.p_mem),
+            crossover=float(s.recombination),
+            mutation=float(s.mutation),
+            uniform=float(s.uniform),
+            boost=float(s.boost),
+            region_sizes=sizes,
+        )
+
+    def _goal(self) -> swap_memetic.Goal:
+        """What makes an individual fit, as the kernel takes it."""
+        task, signal = self.task, self.task.signal
+        return swap_memetic.Goal(
+            counts=signal.counts,
+            offset=np.array(signal.offset, dtype=np.float64),
+            scale=np.array(signal.scale, dtype=np.float64),
+            outlying=task.outlying,
+            restriction=self._restriction_table(),
+            critical=critical_taus(task.region_count, task.limits.alpha),
+            worst=float(task.worst),
+            centre=float(penalty_centre(task, self.settings)),
+            tau=bool(self.settings.tau),
+            upper_only=task.limits.side == "upper",
         )
 
     def _restriction_table(self) -> Floats:

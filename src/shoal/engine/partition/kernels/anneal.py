@@ -1,17 +1,18 @@
 """Simulated annealing of a k-partition over neighbour lists (Kirkpatrick, Gelatt and Vecchi 1983).
 
-    repeat: a random record i of those whose turn it is; a random near record j, of another group b
-        relocate i to b | swap i with a member of b | i to b, a member of b to a third group, one of that to i's
-        seldom: create a group around i | dissolve i's group | merge the two groups and split them anew
-        accept if delta <= T * heat[i] * an exponential random number
+    repeat: draw a record i from `visits`, and a near record in another group b
+        relocate i to b | swap i with a member of b | rotate: i to b, a member of b to a third group, one of that to i's
+        rarely: create a group around i | dissolve i's group | merge the two groups and split them again
+        accept if delta <= T * local_scale[i] * an exponential random number
 
-`heat` is the data's own scale around each record. Regions far apart do not touch each other's groups, so
-each may have its own temperature; with one for all, dense regions would boil until sparse ones are frozen.
+`local_scale` is the scale of the loss around each record. Regions far apart do not touch each other's groups, so each
+can have its own temperature. With one temperature for all, dense regions would still be changing when sparse ones have
+stopped.
 
-What cannot be foreseen makes the processor drop what it had begun, and costs more than the sums. So which move comes
-is no chance, of two near records the one of another group is taken, and the random threshold comes from a table.
-In a large file it waits for memory even more. So proposals are drawn some steps ahead, and what each will look at is
-asked for bit by bit as it comes nearer. Indices are unsigned, as in `squared`.
+Unpredictable branches cost more than the arithmetic. The move type therefore follows a fixed cycle, of two near records
+the one in another group is taken, and the random threshold comes from a table. In a large file the search waits for
+memory even longer. Therefore proposals are drawn some steps ahead, and what each one reads is prefetched step by step.
+Indices are unsigned, as in `squared`.
 """
 
 from __future__ import annotations
@@ -23,50 +24,50 @@ from numpy.typing import NDArray
 
 from shoal.arrays import Floats, Indices
 from shoal.engine.kernels.compiling import bare, inlined, kernel
-from shoal.engine.kernels.prefetch import LARGE, ask_element, ask_row
+from shoal.engine.kernels.hashing import GOLDEN
+from shoal.engine.kernels.prefetch import LARGE, prefetch_element, prefetch_row
 from shoal.engine.kernels.randomness import draw
-from shoal.engine.partition.kernels.groups import Groups, ask_group, transfer
+from shoal.engine.partition.kernels.groups import Groups, prefetch_group, transfer
 from shoal.engine.partition.kernels.losses import entering, leaving, replacing, swapping
 from shoal.engine.partition.kernels.moves import create, dissolve, empty_log, resplit, take_back
 
 CREATE, DISSOLVE, RESPLIT, FEW = 1, 2, 3, 0
-# One of 128 proposals (of more from k = 16 on) is a move of many records, by turns, or a common one as all others, and
-# of those every third is a rotation.
-SELDOM = np.array([CREATE, RESPLIT, DISSOLVE, FEW, CREATE, FEW, DISSOLVE, FEW], dtype=np.int8)
-THRESHOLDS = -np.log((np.arange(1024) + 0.5) / 1024)  # of the exponential distribution, equally likely
+# Every 128th proposal (less often for k >= 16) follows this cycle: a move of many records, or a common move. Every
+# third common move is a rotation.
+RARE_MOVES = np.array([CREATE, RESPLIT, DISSOLVE, FEW, CREATE, FEW, DISSOLVE, FEW], dtype=np.int8)
+THRESHOLDS = -np.log((np.arange(1024) + 0.5) / 1024)  # quantiles of the exponential distribution, equally likely
 
 _S16, _S32 = np.uint64(16), np.uint64(32)
 _LOW16, _LOW10 = np.uint64(0xFFFF), np.uint64(0x3FF)
-_MIX = np.uint64(0x9E3779B97F4A7C15)
-RING = 8  # proposals under way
+RING = 8  # proposals that are drawn ahead
 _RING = np.uint64(RING - 1)
-# What is known of one: the record, two near ones, its random bits, and what was last seen of what it will look at.
-WHO, ONE, TWO, BITS, SEEN = (np.uint64(column) for column in range(5))
+# The columns of a proposal: its record, two near ones, its random bits, and the last index that was prefetched.
+RECORD, NEAR_1, NEAR_2, RANDOM_BITS, LAST_SEEN = (np.uint64(column) for column in range(5))
 _NONE: Any = np.uint64(0xFFFFFFFF)
 _SHARE = 1.0 / 65536.0
 
 
 @inlined
 def index(number: Any) -> Any:
-    """An index that is known not to be negative."""
+    """Return an index that is known not to be negative."""
     return np.uint64(number)
 
 
 @inlined
 def signed(number: Any) -> Any:
-    """An index as the moves expect it."""
+    """Return an index as the moves expect it."""
     return np.int64(number)
 
 
 @inlined
 def pick(bits: np.uint64, count: Any) -> Any:
-    """A number below the count, by the upper half of random bits."""
+    """Return a number below the count, by the upper half of random bits."""
     return ((bits >> _S32) * np.uint64(count)) >> _S32
 
 
 @inlined
 def nearer(bits: np.uint64, width: int) -> Any:
-    """A place in a list of neighbours, the nearest the likeliest, by the lowest 16 of random bits."""
+    """Return a place in a list of neighbours by the lowest 16 of random bits; the nearest is the most likely."""
     u = np.float64(bits & _LOW16) * _SHARE
     return index(np.int64(u * u * width))
 
@@ -75,13 +76,13 @@ def nearer(bits: np.uint64, width: int) -> Any:
 def rotate(loss: Any, g: Groups, near: Indices, i: Any, b: Any, r: Any, limit: float) -> bool:
     """Propose: i to b, a member of b to a third group c, and a member of c to i's group (none if c has room).
 
-    False if c is not ours to change.
+    Returns False if another worker owns c.
     """
     x, w, summary, mass, member, size = g.x, g.w, g.summary, g.mass, g.member, g.size
     a = index(g.label[i])
     m = mate(g, b, r)
     c = index(g.label[beside(near, m, r)])
-    if g.owner[c] != g.mine:
+    if g.owner[c] != g.worker:
         return False
     if c == a or c == b:  # noqa: SIM109
         return True
@@ -102,67 +103,67 @@ def rotate(loss: Any, g: Groups, near: Indices, i: Any, b: Any, r: Any, limit: f
     return True
 
 
-# What a proposal looks at, all from its random bits: the upper half for a member of the other group, the lowest 16 for
-# a near one of that, the next 10 for the threshold; all of them, mixed, for a member of a third group.
+# A proposal reads everything from its random bits: the upper half chooses a member of the other group, the lowest 16 a
+# near record of that member, the next 10 the threshold. All of them, mixed, choose a member of the third group.
 
 
 @inlined
 def mate(g: Groups, b: Any, r: np.uint64) -> Any:
-    """The member of b that takes part."""
+    """Return the member of b that takes part."""
     return index(g.member[b, pick(r, g.size[b])])
 
 
 @inlined
 def beside(near: Indices, m: Any, r: np.uint64) -> Any:
-    """The near record of m whose group is the third one."""
+    """Return the near record of m whose group is the third one."""
     return index(near[m, nearer(r, near.shape[1])])
 
 
 @inlined
 def third(g: Groups, c: Any, r: np.uint64) -> Any:
-    """The member of c that takes part."""
-    return index(g.member[c, pick(r * _MIX, g.size[c])])
+    """Return the member of c that takes part."""
+    return index(g.member[c, pick(r * GOLDEN, g.size[c])])
 
 
 @inlined
 def threshold(r: np.uint64) -> float:
-    """An exponential random number."""
+    """Return an exponential random number."""
     return float(THRESHOLDS[(r >> _S16) & _LOW10])
 
 
 @inlined
 def other_group(g: Groups, i: Any, near: Any, nearby: Any) -> Any:
-    """The group of one near record of i; of another one, if that is i's own."""
+    """Return the group of one near record of i, or of the other one if the first shares i's group."""
     b = index(g.label[near])
     return index(g.label[nearby]) if b == index(g.label[i]) else b
 
 
 @inlined
-def ask_ahead(g: Groups, near: Indices, ring: Any, at: int) -> None:
-    """Ask for the next thing that each proposal under way looks at: the newest for near records' labels, the one before
-    for a group, and so on to the third group's member."""
-    ask_element(g.label, ring[slot(at), ONE])
-    ask_element(g.label, ring[slot(at), TWO])
+def prefetch_ahead(g: Groups, near: Indices, ring: Any, at: int) -> None:
+    """Prefetch what each proposal reads next: the labels of near records for the newest one, a group for the one before
+    it, and so on to the member of the third group."""
+    prefetch_element(g.label, ring[slot(at), NEAR_1])
+    prefetch_element(g.label, ring[slot(at), NEAR_2])
     p = slot(at - 1)
-    ring[p, SEEN] = other_group(g, ring[p, WHO], ring[p, ONE], ring[p, TWO])
-    ask_group(g, ring[p, SEEN])
+    ring[p, LAST_SEEN] = other_group(g, ring[p, RECORD], ring[p, NEAR_1], ring[p, NEAR_2])
+    prefetch_group(g, ring[p, LAST_SEEN])
     p = slot(at - 2)
-    ring[p, SEEN] = mate(g, ring[p, SEEN], ring[p, BITS])
-    ask_row(g.x, ring[p, SEEN])
-    ask_row(near, ring[p, SEEN])
+    ring[p, LAST_SEEN] = mate(g, ring[p, LAST_SEEN], ring[p, RANDOM_BITS])
+    prefetch_row(g.x, ring[p, LAST_SEEN])
+    prefetch_row(near, ring[p, LAST_SEEN])
     p = slot(at - 3)
-    ring[p, SEEN] = beside(near, ring[p, SEEN], ring[p, BITS])
-    ask_element(g.label, ring[p, SEEN])
+    ring[p, LAST_SEEN] = beside(near, ring[p, LAST_SEEN], ring[p, RANDOM_BITS])
+    prefetch_element(g.label, ring[p, LAST_SEEN])
     p = slot(at - 4)
-    ring[p, SEEN] = index(g.label[ring[p, SEEN]])
-    ask_group(g, ring[p, SEEN])
+    ring[p, LAST_SEEN] = index(g.label[ring[p, LAST_SEEN]])
+    prefetch_group(g, ring[p, LAST_SEEN])
     p = slot(at - 5)
-    ask_row(g.x, third(g, ring[p, SEEN], ring[p, BITS]))
+    prefetch_row(g.x, third(g, ring[p, LAST_SEEN], ring[p, RANDOM_BITS]))
 
 
 @inlined
 def slot(at: Any) -> Any:
-    """The place of a proposal in the ring."""
+    """Return the place of a proposal in the ring."""
     return index(at) & _RING
 
 
@@ -176,66 +177,66 @@ def anneal(
     loss: Any,
     g: Groups,
     near: Indices,
-    heat: Floats,
-    turns: Indices,
-    rng: NDArray[np.uint64],
+    local_scale: Floats,
+    visits: Indices,
+    random_state: NDArray[np.uint64],
     proposals: int,
     hot: float,
     cold: float,
 ) -> None:
-    """Make proposals for the records in `turns`, as often as each stands there, while the temperature falls.
+    """Make proposals for the records in `visits`, each as often as it occurs there, while the temperature falls.
 
-    A large file is annealed window by window, so that what is looked at stays in the processor's cache. A proposal for
-    a group of another owner does not count, unless there are more of them than of the others.
+    A large file is annealed window by window, so that the window's data stay in the processor's cache. A proposal for a
+    group of another worker does not count, unless such proposals outnumber all others.
     """
     x, w, summary, mass, label, size, member, k = g.x, g.w, g.summary, g.mass, g.label, g.size, g.member, g.k
-    owner, mine = g.owner, g.mine
+    owner, worker = g.owner, g.worker
     width = near.shape[1]
     log = empty_log(g.most)
     pool, lean = np.empty(2 * g.most, dtype=np.int32), np.empty(2 * g.most)
     ring = np.zeros((RING, 5), dtype=np.uint64)
     large = x.size > LARGE
     rare = 7
-    while k >> (rare - 3) > 0:  # moves of many records cost by the square of k
+    while k >> (rare - 3) > 0:  # the cost of a move of many records grows with the square of k
         rare += 1
     temperature = hot
     step, idle, turn, at = 0, 0, 0, -RING
     while step < proposals:
         at += 1
         p = slot(at)
-        r = draw(rng)
-        i = index(turns[pick(r, turns.size)])
-        ring[p, WHO] = i
-        ring[p, ONE] = index(near[i, nearer(r, width)])
-        ring[p, TWO] = index(near[i, nearer(r >> _S16, width)])
-        ring[p, BITS] = draw(rng)
+        r = draw(random_state)
+        i = index(visits[pick(r, visits.size)])
+        ring[p, RECORD] = i
+        ring[p, NEAR_1] = index(near[i, nearer(r, width)])
+        ring[p, NEAR_2] = index(near[i, nearer(r >> _S16, width)])
+        ring[p, RANDOM_BITS] = draw(random_state)
         if large:
-            ask_ahead(g, near, ring, at)
+            prefetch_ahead(g, near, ring, at)
         if at < 0:
             continue
         p = slot(at + 1)  # the oldest
-        i, r = ring[p, WHO], ring[p, BITS]
-        a, b = index(label[i]), other_group(g, i, ring[p, ONE], ring[p, TWO])
+        i, r = ring[p, RECORD], ring[p, RANDOM_BITS]
+        a, b = index(label[i]), other_group(g, i, ring[p, NEAR_1], ring[p, NEAR_2])
         step += 1
         if step & 255 == 0:
             temperature = hot * (cold / hot) ** (step / proposals)
-        if owner[a] != mine or owner[b] != mine:  # before anything that another owner may be changing
+        if owner[a] != worker or owner[b] != worker:  # before anything is read that another worker may change
             if idle < proposals:
                 step, idle = step - 1, idle + 1
             continue
         if a == b:
             continue
-        limit = temperature * heat[i]
+        limit = temperature * local_scale[i]
         turn = turn + 1 if turn < 2 else 0
-        kind = SELDOM[(step >> rare) & 7] if step & ((1 << rare) - 1) == 0 else FEW
+        kind = RARE_MOVES[(step >> rare) & 7] if step & ((1 << rare) - 1) == 0 else FEW
         if kind != FEW:
             if kind == CREATE:
                 delta = create(loss, g, near, signed(i), log)
             elif kind == DISSOLVE:
                 delta = dissolve(loss, g, near, signed(a), log)
             else:
-                delta = resplit(loss, g, signed(a), signed(b), rng, log, pool, lean)
-            if not delta <= limit * threshold(r):  # also where the change is no number
+                delta = resplit(loss, g, signed(a), signed(b), random_state, log, pool, lean)
+            if not delta <= limit * threshold(r):  # also if the change is NaN
                 take_back(loss, g, log)
         elif turn == 0:
             if not rotate(loss, g, near, i, b, r, limit) and idle < proposals:

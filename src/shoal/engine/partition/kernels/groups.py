@@ -1,10 +1,10 @@
-"""The state of a partition during a search: who is where, and each group's summary.
+"""The state of a partition during a search: the members and the summary of each group.
 
-`member[g, :size[g]]` are the records of group g, `place[i]` is i's column there, and `vacant` is a
+`member[g, :size[g]]` are the records of group g, `place[i]` is the column of record i there, and `vacant` is a
 stack of unused group numbers (its height in the last cell). A record moves in O(d).
 
-Several searches may change one partition at once: each with a stack of its own, and each only the groups g with
-`owner[g] == mine`. A record stays among its owner's groups, so no search sees what another does.
+Several workers may change one partition at once. Each has its own stack and changes only the groups g with
+`owner[g] == worker`. A record stays among its owner's groups, so no worker reads what another one changes.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from shoal.arrays import Floats, Indices
 from shoal.engine.kernels.compiling import bare, inlined, inner, kernel
-from shoal.engine.kernels.prefetch import ask_element, ask_row, filled
+from shoal.engine.kernels.prefetch import filled, prefetch_element, prefetch_row
 from shoal.engine.partition.kernels.losses import note_entering, note_leaving, summarize
 
 
 class Groups(NamedTuple):
-    """The arrays of a partition under search; groups have k to `most` records between moves."""
+    """The arrays of a partition during a search; groups have k to `most` records between moves."""
 
     x: Floats
     w: Floats
@@ -33,15 +33,15 @@ class Groups(NamedTuple):
     member: Indices
     vacant: Indices
     owner: NDArray[np.int8]
-    mine: int
+    worker: int
     k: int
     most: int
 
 
 def empty_groups(x: NDArray[Any], w: Floats, k: int, most: int, width: int) -> Groups:
-    """Room for every partition of the rows of x into groups of k to `most`, each with a row of `width` numbers."""
+    """Return room for every partition of the rows of x into groups of k to `most`, with `width` numbers per group."""
     n = x.shape[0]
-    count = max(1, n // k) + 1  # one more than can exist: a move may open a group before it closes another
+    count = max(1, n // k) + 1  # one more than can exist: a move may create a group before it empties another
     return Groups(
         x=x,
         w=w,
@@ -50,17 +50,17 @@ def empty_groups(x: NDArray[Any], w: Floats, k: int, most: int, width: int) -> G
         label=filled(n, 0, np.int32),
         place=filled(n, 0, np.int32),
         size=filled(count, 0, np.int32),
-        member=filled((count, most + 1), 0, np.int32),  # one place to spare: a swap is two transfers
+        member=filled((count, most + 1), 0, np.int32),  # one extra place: a swap is two transfers
         vacant=filled(count + 1, 0, np.int32),
         owner=filled(count, 0, np.int8),
-        mine=0,
+        worker=0,
         k=k,
         most=most,
     )
 
 
 def padded(values: Floats) -> Floats:
-    """The rows with zero columns added, up to a multiple of four: what the four-lane loops expect."""
+    """Return the rows with zero columns added, up to a multiple of four, as the four-lane loops expect."""
     n, d = values.shape
     x = filled((n, -(-d // 4) * 4), 0.0)
     x[:, :d] = values
@@ -69,7 +69,7 @@ def padded(values: Floats) -> Floats:
 
 @bare
 def transfer(loss: Any, g: Groups, i: int, b: int) -> None:
-    """Move record i to group b. An empty b must be the next vacant number; a group left empty becomes it."""
+    """Move record i to group b. An empty b must be the next vacant number; an emptied group becomes vacant."""
     x, w, summary, mass, member, size = g.x, g.w, g.summary, g.mass, g.member, g.size
     label, place, vacant = g.label, g.place, g.vacant
     a = label[i]
@@ -93,24 +93,24 @@ def transfer(loss: Any, g: Groups, i: int, b: int) -> None:
 
 
 @inlined
-def ask_group(g: Groups, a: Any) -> None:
-    """Bring a group into the cache before it is looked at."""
-    ask_row(g.summary, a)
-    ask_row(g.member, a)
-    ask_element(g.size, a)
-    ask_element(g.mass, a)
-    ask_element(g.owner, a)
+def prefetch_group(g: Groups, a: Any) -> None:
+    """Bring a group into the cache before it is read."""
+    prefetch_row(g.summary, a)
+    prefetch_row(g.member, a)
+    prefetch_element(g.size, a)
+    prefetch_element(g.mass, a)
+    prefetch_element(g.owner, a)
 
 
 @bare
 def next_vacant(g: Groups) -> int:
-    """The number that a new group must take."""
+    """Return the number that a new group must take."""
     return int(g.vacant[g.vacant[g.vacant.size - 1] - 1])
 
 
 @inner
-def refresh(loss: Any, g: Groups) -> float:
-    """Compute every group's summary anew, so that rounding cannot pile up; gives the cost."""
+def summarize_all(loss: Any, g: Groups) -> float:
+    """Compute every group's summary from its members, so that rounding errors do not add up; return the loss."""
     cost = 0.0
     for a in range(g.size.size):
         if g.size[a] > 0:
@@ -118,9 +118,17 @@ def refresh(loss: Any, g: Groups) -> float:
     return cost
 
 
-@inner
-def load(loss: Any, g: Groups) -> float:
-    """Build members, places, summaries and vacant numbers from the labels; gives the cost."""
+@kernel(lambda groups: ("void", groups, "int32[:, ::1]", "int64", "int64", "int64"))
+def claim(g: Groups, near: Indices, reach: int, first: int, last: int) -> None:
+    """Take the groups of the records first .. last - 1 and of the `reach` nearest of each, whoever owned them."""
+    for i in range(first, last):
+        for t in range(-1, reach):
+            g.owner[g.label[i if t < 0 else near[i, t]]] = g.worker
+
+
+@kernel(lambda loss, groups: ("float64", loss, groups))
+def build_state(loss: Any, g: Groups) -> float:
+    """Build members, places, summaries and vacant numbers from the labels; return the loss."""
     g.size[:] = 0
     for i in range(g.label.size):
         a = g.label[i]
@@ -133,24 +141,10 @@ def load(loss: Any, g: Groups) -> float:
         if g.size[a] == 0:
             g.vacant[g.vacant[top]] = a
             g.vacant[top] += 1
-    return refresh(loss, g)
-
-
-@kernel(lambda groups: ("void", groups, "int32[:, ::1]", "int64", "int64", "int64"))
-def claim(g: Groups, near: Indices, reach: int, first: int, last: int) -> None:
-    """Take the groups of the records first .. last - 1 and of so many near ones of each, whoever had them."""
-    for i in range(first, last):
-        for t in range(-1, reach):
-            g.owner[g.label[i if t < 0 else near[i, t]]] = g.mine
+    return summarize_all(loss, g)
 
 
 @kernel(lambda loss, groups: ("float64", loss, groups))
-def start(loss: Any, g: Groups) -> float:
-    """Build the state from the labels; gives the loss."""
-    return load(loss, g)
-
-
-@kernel(lambda loss, groups: ("float64", loss, groups))
-def renew(loss: Any, g: Groups) -> float:
-    """Compute every summary anew; gives the loss."""
-    return refresh(loss, g)
+def refresh_state(loss: Any, g: Groups) -> float:
+    """Compute every summary again; return the loss."""
+    return summarize_all(loss, g)

@@ -1,19 +1,18 @@
-"""What a group costs, as the search sees it: the loss is a parameter of every move.
+"""The cost of a group as the kernels compute it: the loss is a parameter of every move.
 
-A loss is a marker (a NamedTuple that may hold scalars) and one implementation of each function
-below, chosen by the marker's type when a kernel is compiled, so it costs nothing at run time.
-All see the same arrays: `x` (a row for each record), `w`
-(weights), `summary` (a row of numbers a group), `mass` (a group's total weight), `member` and
-`size` (the records of each group). An infinite change forbids a move.
+A loss is a marker (a NamedTuple that may hold scalars) and one implementation of each function below. The type of the
+marker chooses the implementation when a kernel is compiled, so the choice costs nothing at run time. All functions read
+the same arrays: `x` (one row per record), `w` (weights), `summary` (one row of numbers per group), `mass` (the total
+weight of a group), `member` and `size` (the records of each group). An infinite change forbids a move.
 
     leaving(loss, x, w, summary, mass, member, size, a, i)          change of a's cost if i leaves
     entering(loss, x, w, summary, mass, member, size, b, i)         change of b's cost if i enters
-    replacing(loss, x, w, summary, mass, member, size, a, i, j)     change of a's cost if j takes i's place
-    swapping(loss, x, w, summary, mass, member, size, a, i, b, j)   both changes, if i and j change places
-    apart(loss, x, i, j)                                            how unlike two records are
-    summarize(loss, x, w, summary, mass, member, size, a)           a's row from its members; gives a's cost
+    replacing(loss, x, w, summary, mass, member, size, a, i, j)     change of a's cost if j replaces i
+    swapping(loss, x, w, summary, mass, member, size, a, i, b, j)   both changes if i and j are swapped
+    apart(loss, x, i, j)                                            how different two records are
+    summarize(loss, x, w, summary, mass, member, size, a)           a's row from its members; returns a's cost
     note_leaving, note_entering(loss, x, w, summary, mass, member, size, a, i)
-                                                                    the row's change, before the members change
+                                                                    update the row, before the members change
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ def note_entering(*_: Any) -> None:
 
 
 def implement(function: Callable[..., Any], marker: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Let `function` mean the decorated one wherever its first argument is a `marker`."""
+    """Make the decorated function the implementation of `function` wherever its first argument is a `marker`."""
 
     def decorate(implementation: Callable[..., Any]) -> Callable[..., Any]:
         def choose(*args: Any) -> Callable[..., Any] | None:

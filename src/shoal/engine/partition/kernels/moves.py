@@ -1,9 +1,9 @@
-"""The moves of the search that change more than three records: create, dissolve, resplit.
+"""The moves that change more than three records: create, dissolve, resplit.
 
-Each is done by transfers that are written down in a log, so that the caller takes back a move that is not wanted; its
-cost is the sum of its transfers' costs. An infinite cost means that the loss, or the groups' sizes, forbid the move: it
-may have stopped halfway. A move that is accepted leaves every group with k to `most` records.
-A log holds (record, old group) pairs, their number in its last cell.
+A move consists of transfers. A log records them, so that the caller can take a rejected move back. The cost of a move
+is the sum of the costs of its transfers. An infinite cost means that the loss or the sizes of the groups forbid the
+move. Such a move may have stopped halfway. An accepted move leaves every group with k to `most` records.
+A log holds (record, old group) pairs, and their number in its last cell.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from shoal.engine.partition.kernels.losses import apart, entering, leaving, swap
 
 @inner
 def empty_log(most: int) -> Indices:
-    """Room for every move's transfers."""
+    """Return room for the transfers of any move."""
     return np.zeros(16 * (most + 1) + 1, dtype=np.int32)
 
 
 @bare
 def shift(loss: Any, g: Groups, i: int, b: int, log: Indices) -> float:
-    """Move i to group b and write it down; gives the change of the loss."""
+    """Move i to group b and log it; return the change of the loss."""
     x, w, summary, mass, member, size = g.x, g.w, g.summary, g.mass, g.member, g.size
     a = g.label[i]
     delta = leaving(loss, x, w, summary, mass, member, size, a, i)
@@ -43,7 +43,7 @@ def shift(loss: Any, g: Groups, i: int, b: int, log: Indices) -> float:
 
 @bare
 def take_back(loss: Any, g: Groups, log: Indices) -> None:
-    """Undo the transfers in the log, the last first."""
+    """Undo the transfers in the log, the last one first."""
     for s in range(log[log.size - 1] - 1, -1, -1):
         transfer(loss, g, log[2 * s], log[2 * s + 1])
     log[log.size - 1] = 0
@@ -51,8 +51,8 @@ def take_back(loss: Any, g: Groups, log: Indices) -> None:
 
 @bare
 def create(loss: Any, g: Groups, near: Indices, i: int, log: Indices) -> float:
-    """A new group around i from near records of groups that can spare one; infinite if there are too few."""
-    label, size, owner, mine, k = g.label, g.size, g.owner, g.mine, g.k
+    """Create a group around i from near records of groups with more than k; infinite if there are too few."""
+    label, size, owner, worker, k = g.label, g.size, g.owner, g.worker, g.k
     log[log.size - 1] = 0
     if size[label[i]] <= k or g.vacant[g.vacant.size - 1] == 0:
         return np.inf
@@ -60,16 +60,16 @@ def create(loss: Any, g: Groups, near: Indices, i: int, log: Indices) -> float:
     delta = 0.0
     for t in range(-1, near.shape[1]):
         j = i if t < 0 else near[i, t]
-        if owner[label[j]] == mine and size[new] < k < size[label[j]]:
+        if owner[label[j]] == worker and size[new] < k < size[label[j]]:
             delta += shift(loss, g, j, new, log)
     return delta if size[new] == k else np.inf
 
 
 @bare
 def dissolve(loss: Any, g: Groups, near: Indices, a: int, log: Indices) -> float:
-    """Every record of group a joins the best near group with room; infinite if one finds none."""
+    """Move every record of group a to the best near group with room; infinite if one has none."""
     x, w, summary, mass, member, size = g.x, g.w, g.summary, g.mass, g.member, g.size
-    label, owner, mine, most = g.label, g.owner, g.mine, g.most
+    label, owner, worker, most = g.label, g.owner, g.worker, g.most
     log[log.size - 1] = 0
     delta = 0.0
     while size[a] > 0:
@@ -77,7 +77,7 @@ def dissolve(loss: Any, g: Groups, near: Indices, a: int, log: Indices) -> float
         best, where, last = np.inf, -1, -1
         for t in range(near.shape[1]):
             b = label[near[i, t]]
-            if b != a and b != last and owner[b] == mine and size[b] < most:
+            if b != a and b != last and owner[b] == worker and size[b] < most:
                 cost = entering(loss, x, w, summary, mass, member, size, b, i)
                 if cost < best:
                     best, where = cost, b
@@ -89,13 +89,13 @@ def dissolve(loss: Any, g: Groups, near: Indices, a: int, log: Indices) -> float
 
 
 @bare
-def line_up(loss: Any, g: Groups, a: int, b: int, rng: NDArray[np.uint64], pool: Indices, lean: Floats) -> int:
-    """The records of two groups along the line between two far ones; gives their number."""
+def line_up(loss: Any, g: Groups, a: int, b: int, random_state: NDArray[np.uint64], pool: Indices, lean: Floats) -> int:
+    """Sort the records of two groups along the line between two far ones; return their number."""
     x, member, size = g.x, g.member, g.size
     total = size[a] + size[b]
     for s in range(total):
         pool[s] = member[a, s] if s < size[a] else member[b, s - size[a]]
-    one = pool[below(rng, total)]
+    one = pool[below(random_state, total)]
     other, far = one, -1.0
     for s in range(total):
         lean[s] = apart(loss, x, pool[s], one)
@@ -113,14 +113,14 @@ def line_up(loss: Any, g: Groups, a: int, b: int, rng: NDArray[np.uint64], pool:
 
 @bare
 def resplit(
-    loss: Any, g: Groups, a: int, b: int, rng: NDArray[np.uint64], log: Indices, pool: Indices, lean: Floats
+    loss: Any, g: Groups, a: int, b: int, random_state: NDArray[np.uint64], log: Indices, pool: Indices, lean: Floats
 ) -> float:
-    """Merge two groups and split them anew: along the line between two far members, then by the best swaps."""
+    """Merge two groups and split them again: along the line between two far members, then by the best swaps."""
     x, w, summary, mass, member, size, label = g.x, g.w, g.summary, g.mass, g.member, g.size, g.label
     log[log.size - 1] = 0
-    total = line_up(loss, g, a, b, rng, pool, lean)
-    least = max(g.k, total - g.most)
-    cut = least + below(rng, min(g.most, total - g.k) - least + 1)
+    total = line_up(loss, g, a, b, random_state, pool, lean)
+    lowest_cut = max(g.k, total - g.most)
+    cut = lowest_cut + below(random_state, min(g.most, total - g.k) - lowest_cut + 1)
     delta = 0.0
     s, t, turn = 0, cut, 0
     while True:
@@ -130,7 +130,7 @@ def resplit(
             t += 1
         if s == cut and t == total:
             break
-        # One from each side in turn, so that neither group grows by more than one on the way.
+        # One from each side in turn, so that neither group grows by more than one record in between.
         turn = 1 if t < total and (turn == 0 or s == cut) else 0
         delta += shift(loss, g, pool[t] if turn == 1 else pool[s], b if turn == 1 else a, log)
     for _ in range(4):

@@ -1,6 +1,6 @@
-"""Lists of the nearest records, kept sorted by (distance, record): exact by brute force, or grown leaf by leaf.
+"""Lists of the nearest records, sorted by (distance, record): exact by brute force, or improved leaf by leaf.
 
-`near[i]` are records, `far[i]` their squared distances; unfilled places hold -1 and infinity.
+`near[i]` are records, `far[i]` their squared distances. Empty places hold -1 and infinity.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from shoal.engine.kernels.distance import squared
 
 @inner
 def insert(near: Indices, far: Floats, i: int, j: int, gap: float) -> bool:
-    """Take j into i's list if it is near enough and not there yet."""
+    """Insert j into i's list if it is near enough and not in it yet; return whether it was inserted."""
     t = far.shape[1] - 1
     if gap > far[i, t] or (gap == far[i, t] and j >= near[i, t] >= 0):
         return False
     s = t
-    while s >= 0 and far[i, s] >= gap:  # equal distances: j may be there already
+    while s >= 0 and far[i, s] >= gap:  # equal distances: j may be in the list already
         if near[i, s] == j:
             return False
         s -= 1
@@ -32,7 +32,7 @@ def insert(near: Indices, far: Floats, i: int, j: int, gap: float) -> bool:
 
 @kernel("void(float64[:, ::1], int32[:, ::1], float64[:, ::1], int64, int64)")
 def all_pairs(x: Floats, near: Indices, far: Floats, first: int, last: int) -> None:
-    """The exact lists of the records first .. last - 1."""
+    """Fill the exact lists of the records first .. last - 1."""
     for i in range(first, last):
         for j in range(x.shape[0]):
             if j != i:

@@ -1,8 +1,8 @@
-"""Simulated annealing: several chains from one partition, the best of them (Kirkpatrick et al. 1983).
+"""Simulated annealing: several chains from one partition; the best chain wins (Kirkpatrick et al. 1983).
 
-start: the loss's first partition (MDAV's for squares)
-chains: 1 (quick), 2 (standard), 4 (thorough), together the effort's proposals
-each: cool from 0.18 to 0.05 of the local scale, then local search;  the chain with the least loss wins
+start: the loss's first partition (MDAV's for squared errors)
+chains: 1 (quick), 2 (standard), 4 (thorough); together they make the proposals of the effort
+each chain: cool from 0.18 to 0.05 of the local scale, then local search
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from shoal.engine.partition.chains import Chain, run_chains
 from shoal.engine.partition.loss import GroupLoss
 from shoal.engine.partition.partition import KPartition
 from shoal.engine.partition.search.prepared import PreparedSearch, SearchSettings
-from shoal.engine.partition.space import random_word
+from shoal.engine.partition.space import random_state_of
 
 CHAINS = {"quick": 1, "standard": 2, "thorough": 4}
 
@@ -31,7 +31,7 @@ def anneal(loss: GroupLoss, control: Control, settings: SearchSettings) -> KPart
     space = search.space
     stages = [search.stage(loss.first_name, search.total, before)]
     start = first.labels.astype(np.int32)
-    chains = [Chain(start.copy(), random_word(settings.seed, 0, c), work // count) for c in range(count)]
+    chains = [Chain(start.copy(), random_state_of(settings.seed, 0, c), work // count) for c in range(count)]
     if settings.resume:
         chains = search.checkpoint.load(lambda chains, *_: len(chains) == count)[0]
     control.done = done_before = float(sum(chain.done for chain in chains))

@@ -1,14 +1,15 @@
 """Low loss for large files: first groups in blocks, then annealing over the whole file, window by window.
 
     order the records by a random projection tree: near records are near in memory
-    cut the order into blocks; the loss's first partition (MDAV's for squares) in each, on threads
-    neighbour lists over the whole file, so that the blocks' borders vanish
-    for each of a few temperatures, falling: for each window of records: proposals for its records
+    cut the order into blocks; form the loss's first partition (MDAV's for squared errors) in each, on threads
+    find neighbour lists over the whole file, so that groups can cross the borders of the blocks
+    for each of a few falling temperatures: for each window of records: make proposals for its records
     local search
 
-A window's proposals may change any group near it, whatever block it came from. Windows far apart are annealed at once
-(windows.py). Time and memory grow linearly with n; the answer does not depend on threads. Between two temperatures, and
-two sweeps of the local search, the state is a function of the labels alone, which a checkpoint keeps.
+The proposals of a window may change any group near it, from any block. Windows far apart are annealed at once
+(windows.py). Time and memory grow linearly with n, and the result does not depend on the number of threads. Between two
+temperatures, and between two sweeps of the local search, the state is a function of the labels alone, which a
+checkpoint keeps.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from shoal.engine.partition.loss import GroupLoss
 from shoal.engine.partition.partition import KPartition
 from shoal.engine.partition.refine import anneal_windows, sweep_windows
 from shoal.engine.partition.search.prepared import PreparedSearch, SearchSettings
-from shoal.engine.partition.space import random_word
+from shoal.engine.partition.space import random_state_of
 
-BLOCK = 10_000  # records that get their first groups at once
-LEVELS = 8, 100  # sweeps over the file, at least and at most, each at its own temperatures
-PROPOSALS_PER_LEVEL = 10  # per record, between two sweeps
+BLOCK = 10_000  # records per block
+LEVELS = 8, 100  # smallest and largest number of passes over the file, each at its own temperatures
+PROPOSALS_PER_LEVEL = 10  # per record
 
 
 def blocks(loss: GroupLoss, control: Control, settings: SearchSettings) -> KPartition:
@@ -46,19 +47,19 @@ def blocks(loss: GroupLoss, control: Control, settings: SearchSettings) -> KPart
     g, current = space.state(chain.labels)
     stages = [search.stage(f"{loss.first_name} in blocks, neighbour lists", search.total, before)]
     control.done = float(chain.done)
-    word = np.array([chain.word], dtype=np.uint64)
+    random_state = np.array([chain.random_state], dtype=np.uint64)
 
     def keep(done: int = 0) -> None:
         nonlocal sweeps
-        chain.labels, chain.word, sweeps = g.label.copy(), int(word[0]), done
+        chain.labels, chain.random_state, sweeps = g.label.copy(), int(random_state[0]), done
         search.checkpoint.save([chain], stage=sweeps, kept=[first])
 
     steps = HOT * (COLD / HOT) ** (np.arange(levels + 1) / levels)
-    for level in range(round(chain.done * levels / work), levels):  # levels need not divide the work
+    for level in range(round(chain.done * levels / work), levels):  # the number of levels need not divide the work
         high, low = steps[level : level + 2]
         if not control.stopped:
             [current] = control.run(
-                [partial(anneal_windows, space, g, word, work / n / levels, high, low, control, "annealing")]
+                [partial(anneal_windows, space, g, random_state, work / n / levels, high, low, control, "annealing")]
             )
         if not control.stopped:
             chain.done = work * (level + 1) // levels
@@ -83,7 +84,7 @@ def _first(search: PreparedSearch) -> tuple[Chain, int, Indices]:
     starts = _starts(search.leaves, loss.n, max(BLOCK, 20 * loss.k))
     parts = search.control.run([loss.part(slice(a, b)).first for a, b in pairwise(starts)])
     labels = np.concatenate([p.labels + offset for p, offset in zip(parts, _offsets(parts), strict=True)])
-    chain = Chain(labels.astype(np.int32), random_word(search.settings.seed, 1), search.proposals)
+    chain = Chain(labels.astype(np.int32), random_state_of(search.settings.seed, 1), search.proposals)
     return chain, 0, labels.astype(np.int32)
 
 
@@ -101,5 +102,6 @@ def _starts(leaves: Indices, n: int, block: int) -> list[int]:
 
 
 def _offsets(parts: list[KPartition]) -> NDArray[np.int64]:
+    """Return the number of groups before each part."""
     counts = np.array([part.groups for part in parts])
     return np.asarray(np.cumsum(counts) - counts, dtype=np.int64)

@@ -1,16 +1,16 @@
-"""Memetic search: annealed partitions whose groups are recombined, again and again, by set partitioning: the
-modern answer to what Solanas 2008 left open.
+"""Memetic search: set partitioning recombines the groups of annealed partitions, again and again. It continues the
+genetic approach of Solanas 2008.
 
-    parents: annealing chains from the loss's first partition (MDAV's for squares) with their own random numbers
-    pool: the groups of all local optima that the chains passed while they were cold; each optimum is crossed with the
-        best: of every set of records that both divide among themselves alone, the cheaper one's groups
-    repeat: the best partition of groups in the pool (small integer programmes) joins the population
-        children, each annealed: the best one from a low temperature; and in turn
-            a cross of the best and a random one, from there too: their groups by loss a record, least first, while
-            they do not overlap, what is left over forming groups or joining the nearest
-            a newcomer like the parents, but shorter
-        now and then, for small groups: the best partition of those in the pool and of groups like them
-    the best partition met
+    parents: annealing chains from the loss's first partition (MDAV's for squared errors), with different random numbers
+    pool: the groups of all local optima of the cold chains; each optimum is crossed with the best partition: of every
+        set of records that both divide into whole groups, the groups of the cheaper one
+    repeat: the best partition into groups of the pool (small integer programmes) joins the population
+        children, each annealed: the best partition from a low temperature; and in turn
+            a cross of the best and a random one, also from a low temperature: their groups by loss per record, the
+            cheapest first, while they do not overlap; the other records form groups or join the nearest
+            a newcomer like the parents, but with fewer proposals
+        in some stages, for small groups: the best partition into groups of the pool and their variants
+    result: the best partition so far
 """
 
 from __future__ import annotations
@@ -31,40 +31,44 @@ from shoal.engine.partition.chains import Chain, run_chains
 from shoal.engine.partition.kernels.trees import cut
 from shoal.engine.partition.loss import GroupLoss
 from shoal.engine.partition.partition import KPartition, by_first_record
-from shoal.engine.partition.recombine import Limits, Recombination, is_sound, recombine
+from shoal.engine.partition.recombine import Recombination, SolverLimits, is_sound, recombine
 from shoal.engine.partition.search.prepared import PreparedSearch, SearchSettings
 from shoal.engine.partition.set_partition import Pool
-from shoal.engine.partition.space import SearchSpace, random_word, without_oversized
+from shoal.engine.partition.space import SearchSpace, random_state_of, without_oversized
 from shoal.errors import Stopped
 
-# Chains of the first generation, times k, up to 2,000 records: larger groups and files need longer chains, and so
-# fewer; in a large file one chain's snapshots have every region in many ways.
+# Chains of the first generation, times k, up to 2,000 records. Larger groups and files need longer chains, and
+# therefore fewer. In a large file the snapshots of one chain contain many groupings of every region.
 PARENTS = {"quick": 6, "standard": 18, "thorough": 40}
 MOST_PARENTS = 10
-PARENTS_SHARE = {"quick": 1.0, "standard": 0.6, "thorough": 0.5}  # of the work; the rest is the children's
+PARENTS_SHARE = {"quick": 1.0, "standard": 0.6, "thorough": 0.5}  # share of the work; the rest is for the children
 GENERATIONS = {"quick": 0, "standard": 3, "thorough": 8}
-LIMITS = {"quick": Limits(300, 10), "standard": Limits(200, 20), "thorough": Limits(2_000, 100)}
-CHILDREN = 2  # a generation: of the best alone; of two, or a newcomer, in turn
-WARM = 0.11  # where a child's temperature starts, in units of the local scale
-SNAPSHOTS = {"quick": 16, "standard": 40, "thorough": 40}  # of all parents, a quarter at least of each; half of a child
+LIMITS = {"quick": SolverLimits(300, 10), "standard": SolverLimits(200, 20), "thorough": SolverLimits(2_000, 100)}
+CHILDREN = 2  # per generation: one of the best alone; then in turn one of two parents, or a newcomer
+WARM = 0.11  # first temperature of a child, in units of the local scale
+SNAPSHOTS = {
+    "quick": 16,
+    "standard": 40,
+    "thorough": 40,
+}  # of all parents, at least a quarter per parent; half per child
 MOST_COLUMNS = 400_000
-REGION = 2_000  # records that one integer programme looks at
+REGION = 2_000  # records per integer programme
 
 
 class ColumnGenerationPlan(NamedTuple):
-    """The stages after which groups like those in use are looked for, up to which k, and the programmes' limits."""
+    """When to run column generation: after which stages, up to which k, and with which solver limits."""
 
     stages: tuple[int, ...]
     largest: int
-    annealing: float  # of the work, where they are looked for
-    limits: Limits
+    annealing: float  # share of the work for annealing, if column generation runs
+    limits: SolverLimits
 
 
-# For large groups the relaxation takes longer than more annealing, for less.
+# For large groups the relaxation takes longer than additional annealing and gains less.
 CLOSING = {
-    "quick": ColumnGenerationPlan((), 0, 1.0, Limits(0, 0)),
-    "standard": ColumnGenerationPlan((3,), 3, 0.75, Limits(500, 60, few=200, wider=1.4, careful=1.15)),
-    "thorough": ColumnGenerationPlan((4, 8), 6, 1.0, Limits(8_000, 100, 20, few=300, wider=1.15, careful=1.08)),
+    "quick": ColumnGenerationPlan((), 0, 1.0, SolverLimits(0, 0)),
+    "standard": ColumnGenerationPlan((3,), 3, 0.75, SolverLimits(500, 60, few=200, wider=1.4, careful=1.15)),
+    "thorough": ColumnGenerationPlan((4, 8), 6, 1.0, SolverLimits(8_000, 100, 20, few=300, wider=1.15, careful=1.08)),
 }
 
 
@@ -83,7 +87,7 @@ def memetic(loss: GroupLoss, control: Control, settings: SearchSettings) -> KPar
 
 
 def looks_around(loss: GroupLoss, closing: ColumnGenerationPlan) -> bool:
-    """Whether groups like those in use are looked for at all."""
+    """Return whether column generation runs at all."""
     return loss.looks_around and loss.k <= closing.largest
 
 
@@ -107,7 +111,7 @@ class _Run:
 
     @property
     def proposals(self) -> int:
-        """Those of this search alone."""
+        """The proposals of this search, without those of the search that it resumes."""
         return int(self.control.done) - self.done_before
 
     @property
@@ -144,24 +148,24 @@ class _Run:
             chains, recombined, stage = [], [], stage + 1
 
     def fits(self, chains: list[Chain], stage: int, *_: Any) -> bool:
-        """Whether a checkpoint has the chains of its stage."""
+        """Return whether a checkpoint has the chains of its stage."""
         return stage <= self.generations and len(chains) == (CHILDREN if stage else self.parents)
 
     def chain(self, stage: int, c: int) -> Chain:
-        """The c-th chain of a stage: a parent from the start, a child of two of the population later."""
-        word = random_word(self.seed, stage, c)
+        """Return the c-th chain of a stage: a parent in the first stage, a child or a newcomer later."""
+        random_state = random_state_of(self.seed, stage, c)
         looks = self.snapshots // 2 if stage else max(self.snapshots // 4, self.snapshots // self.parents)
         if stage == 0 or (c == 1 and stage % 2 == 0):
             work = self.child_work if stage else self.parent_work
-            return Chain(self.search.first.labels.astype(np.int32), word, work, snapshots=looks)
+            return Chain(self.search.first.labels.astype(np.int32), random_state, work, snapshots=looks)
         labels = self.best
         if c > 0:
             other = int(np.random.default_rng([self.seed, stage, c]).integers(len(self.population)))
             labels = inherit(self.space.loss, self.best, self.population[other])
-        return Chain(labels, word, self.child_work, WARM, looks)
+        return Chain(labels, random_state, self.child_work, WARM, looks)
 
     def admit(self, labels: NDArray[Any], crossed: bool = False) -> None:
-        """Take a partition into the population and its groups into the pool, and its cross with the best one."""
+        """Add a partition to the population, its groups to the pool, and its cross with the best one."""
         labels = by_first_record(labels).astype(np.int32)
         loss = self.space.state(labels)[1]
         if loss in self.losses:
@@ -174,15 +178,15 @@ class _Run:
             self.admit(cross(self.space, self.best, labels))
 
     def recombine(self, stage: int, begun: list[Recombination], save: Callable[..., None]) -> None:
-        """The best partition of the pool's groups joins the population; of groups like them too, in some stages.
+        """Add the best partition into groups of the pool to the population, in some stages also of their variants.
 
-        Region by region if the file is not small.
+        A large file is recombined region by region.
         """
         before = min(self.losses)
         if len(self.pool.groups) >= MOST_COLUMNS:
             return
         self.control.advance(0.0, None, f"best of {len(self.pool.groups)} groups")
-        region = regions(self.space, self.best, random_word(self.seed, stage))
+        region = regions(self.space, self.best, random_state_of(self.seed, stage))
         inside = [region == r for r in range(int(region.max()) + 1)]
         look_around = stage in self.closing.stages and looks_around(self.space.loss, self.closing)
         limits = self.closing.limits if look_around else self.limits
@@ -203,7 +207,7 @@ class _Run:
         labels = np.empty(self.space.n, dtype=np.int64)
         pools = self.pool.within(region)
         for r, result in enumerate(self.control.run([partial(in_region, *both) for both in enumerate(pools)])):
-            labels[inside[r]] = np.asarray(result.best) + r * self.space.n  # numbers of their own
+            labels[inside[r]] = np.asarray(result.best) + r * self.space.n  # numbers that no other region has
         if self.control.stopped:
             save(recombined=states, now=True)
         self.admit(labels)
@@ -212,24 +216,24 @@ class _Run:
         self.stages.append(self.search.stage(name, before, min(self.losses)))
 
     def is_sound(self, state: Recombination, n: int) -> bool:
-        """Whether a checkpoint's recombination of n records can go on."""
+        """Return whether a recombination of n records from a checkpoint can continue."""
         return is_sound(state, n, self.space.k, self.space.loss.most)
 
     def near(self, inside: NDArray[np.bool_]) -> Indices:
-        """The neighbours of the records inside a region, as they are counted there."""
+        """Return the neighbours of the records inside a region, numbered as in the region."""
         near, place = self.space.near, np.cumsum(inside) - 1
         return np.where(inside[near], place[near], -1)[inside].astype(np.int32)
 
 
-def regions(space: SearchSpace, labels: Indices, word: int) -> NDArray[np.int64]:
-    """A number for each record: near groups share one, about REGION records each, cut along a random tree."""
+def regions(space: SearchSpace, labels: Indices, random_state: int) -> NDArray[np.int64]:
+    """Return the region of each record: near groups form regions of about REGION records, cut along a random tree."""
     count = max(1, round(space.n / REGION))
     if count == 1:
         return np.zeros(space.n, dtype=np.int64)
     g, _ = space.state(labels)
     used = int(labels.max()) + 1
     order = np.arange(used, dtype=np.int32)
-    cut(np.ascontiguousarray(space.loss.points(g)[:used]), order, 8, np.array([word], dtype=np.uint64))
+    cut(np.ascontiguousarray(space.loss.points(g)[:used]), order, 8, np.array([random_state], dtype=np.uint64))
     before = np.cumsum(g.size[order]) - g.size[order]
     number = np.empty(used, dtype=np.int64)
     number[order] = before * count // space.n
@@ -237,18 +241,18 @@ def regions(space: SearchSpace, labels: Indices, word: int) -> NDArray[np.int64]
 
 
 def cross(space: SearchSpace, one: Indices, other: Indices) -> Indices:
-    """Of every set of records that both partitions divide among themselves alone, the groups of the cheaper one."""
+    """Return a cross: of every set of records that both divide into whole groups, the groups of the cheaper one."""
     groups, both = int(one.max()) + 1, int(one.max()) + int(other.max()) + 2
     shared = coo_array((np.ones(space.n, dtype=np.int8), (one, other + groups)), shape=(both, both))
     islands, island = connected_components(shared, directed=False)
     dearer = np.zeros(islands)
     np.add.at(dearer, island[:groups], space.loss.costs(one))
     np.add.at(dearer, island[groups:], -space.loss.costs(other))
-    return np.where(dearer[island[one]] > space.least, other + groups, one).astype(np.int32)
+    return np.where(dearer[island[one]] > space.smallest_gain, other + groups, one).astype(np.int32)
 
 
 def inherit(loss: GroupLoss, one: Indices, other: Indices) -> Indices:
-    """A child of whole groups of two parents, the cheapest a record first, repaired to groups of k to `most`."""
+    """Return a child of whole groups of two parents, the cheapest per record first, with groups of k to `most`."""
     pool = Pool(loss)
     pool.add_labels(one)
     pool.add_labels(other)
@@ -266,7 +270,7 @@ def inherit(loss: GroupLoss, one: Indices, other: Indices) -> Indices:
 
 
 def repair(loss: GroupLoss, labels: NDArray[np.int64]) -> Indices:
-    """Records without a group form groups of their own if they are k or more, else each joins the nearest group."""
+    """Put the records without a group into new groups if there are at least k, else into the nearest groups."""
     left, placed = np.flatnonzero(labels < 0), np.flatnonzero(labels >= 0)
     if left.size >= loss.k:
         labels[left] = labels.max() + 1 + loss.part(left).first().labels

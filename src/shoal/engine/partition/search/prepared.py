@@ -16,7 +16,7 @@ from shoal.engine.effort import EFFORTS
 from shoal.engine.partition.checkpoint import Checkpoint
 from shoal.engine.partition.loss import GroupLoss
 from shoal.engine.partition.partition import KPartition
-from shoal.engine.partition.space import SearchSpace, prepare, random_word, search_space
+from shoal.engine.partition.space import SearchSpace, prepare, random_state_of, search_space
 from shoal.engine.partition.windows import memory_order, to_file_order
 from shoal.engine.stage import Stage
 from shoal.errors import check_choice, check_k
@@ -65,7 +65,7 @@ class PreparedSearch:
         self.control, self.settings, self.proposals, self.total = control, settings, proposals, file_loss.total
         prepare(file_loss)
         control.stage("", proposals, 100.0 / self.total if self.total > 0 else 1.0)
-        self._order, self.leaves = memory_order(file_loss, random_word(settings.seed, *place))
+        self._order, self.leaves = memory_order(file_loss, random_state_of(settings.seed, *place))
         self.loss = file_loss.reordered(self._order)
 
     @cached_property

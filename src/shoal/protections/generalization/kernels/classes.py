@@ -1,93 +1,85 @@
-"""Equivalence classes of generalized tuples: counted, judged (k, l, t), and what they cost.
+"""Equivalence classes of generalized tuples: their sizes, whether they keep k, l and t, and what they cost.
 
-A generalization gives every value of every attribute a group's label. Tuples whose labels agree in
+A generalization gives every value of every attribute the label of a category. Tuples whose labels agree in
 every attribute form a class. Distinct tuples are counted once, so that a table of ten million rows
 costs what its distinct tuples cost. Attributes are packed into a few blocks whose labels are looked
-up in one table each; class counts are addressed directly where that is small, and hashed otherwise.
-
-The rules of a confidential column are rows of two arrays: `rule_int` (first column of its counts,
-width, kind of l: 0 none, 1 distinct, 2 entropy, 3 recursive, whether t is ordered) and `rule_float`
-(l, c, t; t at 2 or above asks for nothing).
+up in one table each. Class counts are addressed directly where that is small, and hashed otherwise.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Ints
 from shoal.engine.kernels.compiling import inner, kernel
 from shoal.engine.kernels.copying import copy_first
+from shoal.engine.kernels.hashing import slot_of
+from shoal.engine.kernels.randomness import draw
 
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 TOLERANCE = 1e-12  # of l and t, which are sums of rounded shares
 
 
-@inner
-def slot_of(keys: NDArray[np.int64], used: NDArray[np.uint8], key: int) -> Any:
-    """Where a key is, or would be put, in an open-addressing table whose size is a power of two."""
-    mask = keys.size - 1
-    place = np.int64((np.uint64(key) * GOLDEN) >> np.uint64(24)) & mask
-    while used[place] != 0 and keys[place] != key:
-        place = (place + 1) & mask
-    return place
+class Rules(NamedTuple):
+    """The l and t rules of the confidential columns, one row per column."""
+
+    integers: Ints  # first column of its counts, width, kind of l (none, distinct, entropy, recursive), is t ordered
+    floats: Floats  # l, c, t; t at 2 or above demands nothing
+    overall: Floats  # the share of each confidential value in the whole table
+
+
+NO_RULES = Rules(np.zeros((1, 4), np.int64), np.zeros((1, 3)), np.zeros(1))
 
 
 @kernel("Tuple((int64[::1], int64[::1], int64[::1]))(int64[::1])")
 def count_keys(keys: NDArray[np.int64]) -> tuple[Any, Any, Any]:
-    """Distinct keys in the order of their first row, how often each occurs, and which one each row has."""
+    """Return the distinct keys in the order of their first row, the count of each, and the number of each row's key."""
     size = 1024
     table, used, number = np.empty(size, np.int64), np.zeros(size, np.uint8), np.empty(size, np.int64)
     distinct, counts = np.empty(size, np.int64), np.zeros(size, np.int64)
     of_row = np.empty(keys.size, np.int64)
-    found = 0
+    count = 0
     for i in range(keys.size):
-        if 2 * found >= size:
+        if 2 * count >= size:
             size *= 4
             table, used, number = np.empty(size, np.int64), np.zeros(size, np.uint8), np.empty(size, np.int64)
             wider, more = np.empty(size, np.int64), np.zeros(size, np.int64)
-            copy_first(found, distinct, wider)
-            copy_first(found, counts, more)
+            copy_first(count, distinct, wider)
+            copy_first(count, counts, more)
             distinct, counts = wider, more
-            for u in range(found):
+            for u in range(count):
                 place = slot_of(table, used, distinct[u])
                 used[place], table[place], number[place] = 1, distinct[u], u
         place = slot_of(table, used, keys[i])
         if used[place] == 0:
-            used[place], table[place], number[place] = 1, keys[i], found
-            distinct[found] = keys[i]
-            found += 1
+            used[place], table[place], number[place] = 1, keys[i], count
+            distinct[count] = keys[i]
+            count += 1
         of_row[i] = number[place]
         counts[number[place]] += 1
-    return distinct[:found].copy(), counts[:found].copy(), of_row
+    return distinct[:count].copy(), counts[:count].copy(), of_row
 
 
 @inner
-def breaks_rules(
-    counts: NDArray[np.int64],
-    total: int,
-    rule_int: NDArray[np.int64],
-    rule_float: NDArray[np.float64],
-    overall: NDArray[np.float64],
-) -> bool:
-    """Whether a class, given by its counts of confidential values, breaks an l or t rule."""
-    for r in range(rule_int.shape[0]):
-        first, width, kind = rule_int[r, 0], rule_int[r, 1], rule_int[r, 2]
-        if kind > 0 and diversity(counts[first : first + width], total, kind, rule_float[r, 1]) < (
-            rule_float[r, 0] - TOLERANCE
-        ):
+def breaks_rules(counts: Ints, total: int, rules: Rules) -> bool:
+    """Return whether a class with these counts of confidential values breaks an l or t rule."""
+    for r in range(rules.integers.shape[0]):
+        first, width, kind = rules.integers[r, 0], rules.integers[r, 1], rules.integers[r, 2]
+        wanted, c, t = rules.floats[r, 0], rules.floats[r, 1], rules.floats[r, 2]
+        class_counts = counts[first : first + width]
+        if kind > 0 and diversity(class_counts, total, kind, c) < wanted - TOLERANCE:
             return True
-        if rule_float[r, 2] < 2.0 and closeness(
-            counts[first : first + width], total, overall[first : first + width], rule_int[r, 3] == 1
-        ) > (rule_float[r, 2] + TOLERANCE):
+        overall = rules.overall[first : first + width]
+        if t < 2.0 and closeness(class_counts, total, overall, rules.integers[r, 3] == 1) > t + TOLERANCE:
             return True
     return False
 
 
 @inner
 def diversity(counts: NDArray[np.int64], total: int, kind: int, c: float) -> Any:
-    """The largest l that a class keeps: distinct values, the exponential of the entropy, or recursive (c, l)."""
+    """Return the largest l that a class keeps: distinct values, the exponential of the entropy, or recursive (c, l)."""
     if kind == 1:
         distinct = 0
         for s in range(counts.size):
@@ -114,7 +106,7 @@ def diversity(counts: NDArray[np.int64], total: int, kind: int, c: float) -> Any
 
 @inner
 def closeness(counts: NDArray[np.int64], total: int, overall: NDArray[np.float64], ordered: bool) -> float:
-    """The earth mover's distance of a class's confidential values from the whole table's."""
+    """Return the earth mover's distance of a class's confidential values from the whole table's."""
     distance, running = 0.0, 0.0
     for s in range(counts.size):
         difference = counts[s] / total - overall[s]
@@ -137,7 +129,7 @@ def attribute_loss(
     rows: NDArray[np.int64],
     penalty: NDArray[np.float64],
 ) -> float:
-    """The rows' losses in one attribute: a group costs its width, or where any values may join, its size - 1."""
+    """Return the loss of all records in one attribute: a category costs its width, or if it is free, its size - 1."""
     loss = 0.0
     if free:
         step = positions[1] - positions[0] if size > 1 else 0.0
@@ -169,7 +161,7 @@ def penalties(
     rows: NDArray[np.int64],
     penalty: NDArray[np.float64],
 ) -> float:
-    """Fill in what each value loses by its group's width; gives the sum over all rows."""
+    """Write what each value loses by the width of its category; return the sum over all records."""
     loss = 0.0
     for j in range(sizes.size):
         for v in range(sizes[j]):
@@ -182,10 +174,10 @@ def penalties(
 def key_strides(
     labels: NDArray[np.int64], sizes: NDArray[np.int64], absent: NDArray[np.int64], strides: NDArray[np.int64]
 ) -> Any:
-    """Mixed-radix places of the attributes' labels; their product, or 0 where 63 bits do not hold it.
+    """Write the mixed-radix place of each attribute's label; return their product, or 0 if 63 bits cannot hold it.
 
-    Beyond 63 bits the strides are odd multipliers modulo 2^64, a hash that could join two classes
-    about once in 10^10 tables; the release's own check would refuse such a table.
+    Beyond 63 bits the strides are odd multipliers modulo 2^64. Such a hash could join two classes
+    about once in 10^10 tables. The release check would refuse such a table.
     """
     product, exact = np.int64(1), True
     for j in range(sizes.size):
@@ -198,11 +190,9 @@ def key_strides(
         if exact:
             product *= radix
     if not exact:
-        mixed = np.uint64(0)
+        random_state = np.zeros(1, np.uint64)
         for j in range(sizes.size):
-            mixed += GOLDEN
-            z = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            strides[j] = np.int64((z ^ (z >> np.uint64(27))) | np.uint64(1))
+            strides[j] = np.int64(draw(random_state) | np.uint64(1))
         return np.int64(0)
     return product
 
@@ -217,7 +207,7 @@ def fill_tables(
     strides: NDArray[np.int64],
     table: NDArray[np.int64],
 ) -> None:
-    """For each block, the part of the key that its packed code stands for."""
+    """Write, for each block and packed code, its part of the key."""
     for b in range(members.shape[0]):
         for code in range(block_sizes[b]):
             rest, key = code, np.int64(0)
@@ -244,7 +234,7 @@ def fill_tables(
     " float64[::1], int64[:, :, ::1])"
 )
 def evaluate_labels(
-    blocks: NDArray[np.int32],  # packed codes of each tuple, a row a block
+    blocks: NDArray[np.int32],  # packed codes of each tuple, one row per block
     base: NDArray[np.int64],  # the set of quasi-identifiers a tuple belongs to
     members: NDArray[np.int64],  # the attributes of each block, -1 for none
     block_sizes: NDArray[np.int64],
@@ -262,11 +252,12 @@ def evaluate_labels(
     overall: NDArray[np.float64],
     candidates: NDArray[np.int64],
 ) -> Any:
-    """Loss, largest and smallest kept class, suppressed rows and the smallest class of all, a row a candidate.
+    """Return one row per candidate: loss, largest and smallest kept class, suppressed records, smallest class of all.
 
-    Rows of classes that break k, l or t count as suppressed: each of their cells is lost.
+    Records of classes that break k, l or t count as suppressed: each of their cells is lost.
     """
     tuples, d = counts.size, sizes.size
+    rules = Rules(rule_int, rule_float, overall)
     total_rows = 0
     for v in range(sizes[0]):
         total_rows += rows[0, v]
@@ -296,12 +287,12 @@ def evaluate_labels(
             for b in range(blocks.shape[0]):
                 key += table[b, blocks[b, t]]
             if direct:
-                found = class_at[key]
-                if found < 0:
-                    found = classes
-                    class_at[key] = found
-                    keys[found] = key
-                    class_rows[found] = 0
+                number = class_at[key]
+                if number < 0:
+                    number = classes
+                    class_at[key] = number
+                    keys[number] = key
+                    class_rows[number] = 0
                     classes += 1
             else:
                 place = slot_of(keys, used, key)
@@ -310,9 +301,9 @@ def evaluate_labels(
                     class_at[place] = classes
                     class_rows[classes] = 0
                     classes += 1
-                found = class_at[place]
-            class_of[t] = found
-            class_rows[found] += counts[t]
+                number = class_at[place]
+            class_of[t] = number
+            class_rows[number] += counts[t]
         if direct:
             for q in range(classes):
                 class_at[keys[q]] = -1
@@ -323,12 +314,10 @@ def evaluate_labels(
             for t in range(tuples):
                 for s in range(confidential.shape[1]):
                     held[class_of[t], s] += confidential[t, s]
-        largest, smallest, suppressed, least = 0, total_rows + 1, 0, total_rows + 1
+        largest, smallest, suppressed, smallest_of_all = 0, total_rows + 1, 0, total_rows + 1
         for q in range(classes):
-            least = min(least, class_rows[q])
-            bad[q] = class_rows[q] < k or (
-                rule_int.shape[0] > 0 and breaks_rules(held[q], class_rows[q], rule_int, rule_float, overall)
-            )
+            smallest_of_all = min(smallest_of_all, class_rows[q])
+            bad[q] = class_rows[q] < k or (rule_int.shape[0] > 0 and breaks_rules(held[q], class_rows[q], rules))
             if bad[q]:
                 suppressed += class_rows[q]
             else:
@@ -345,5 +334,5 @@ def evaluate_labels(
         answer[c, 1] = largest
         answer[c, 2] = smallest if smallest <= total_rows else 0
         answer[c, 3] = suppressed
-        answer[c, 4] = least
+        answer[c, 4] = smallest_of_all
     return answer

@@ -1,34 +1,125 @@
-"""Annealing of a generalization: values move between groups, and only the tuples they touch are counted again.
+"""Annealing of a generalization: values move between categories, and only the tuples they touch are counted again.
 
-Every step moves some values V of one attribute from group g to group h: a cut that goes, comes or
-shifts, two groups that join, a value that changes its group. The classes of the touched tuples move
-together, so a step is tested without changing anything and undone at no cost. Rows in classes that
-break k, l or t beyond the allowed number cost a penalty whose weight follows the search: it rises
-while the search stays outside the allowed region and falls while it stays inside.
+Every step moves some values of one column from one category to another. A cut is removed, added or shifted, two
+categories are joined, or a value changes its category. The tuples of one class that a step touches move together.
+Therefore a step is tested without changing anything, and taking it back costs nothing. Records in classes that break
+k, l or t, beyond the number that may be suppressed, cost a penalty. Its weight rises while the search stays outside the
+allowed region and falls while it stays inside.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Bytes, Floats, Ints
 from shoal.engine.kernels.compiling import inner, kernel
 from shoal.engine.kernels.copying import copy_first
+from shoal.engine.kernels.hashing import slot_of
 from shoal.engine.kernels.randomness import uniform
-from shoal.protections.generalization.kernels.classes import attribute_loss, breaks_rules, slot_of
+from shoal.protections.generalization.kernels.classes import NO_RULES, Rules, attribute_loss, breaks_rules
 
-STEP_WORK = 20  # what a step costs besides the tuples it touches, in tuples
-OFTEN = 0.1  # of all tuples: steps that touch more are tested less often
-REVIEW = 200  # steps between two looks at the penalty's weight
+STEP_WORK = 20  # the cost of a step besides the tuples it touches, in tuples
+RARE_ABOVE = 0.1  # steps that touch more than this share of all tuples are tested less often
+REVIEW = 200  # steps between two changes of the penalty's weight
+
+
+class Tuples(NamedTuple):
+    """The distinct tuples of the table."""
+
+    codes: NDArray[np.int32]  # attribute by tuple
+    base: Ints  # the part of the key that no step changes: the tuple's set of quasi-identifiers
+    counts: Ints  # records of each tuple
+    order: NDArray[np.int32]  # tuples sorted by each attribute's value
+    start: Ints  # where each value begins in `order`
+    confidential: Ints  # records of each confidential value, by tuple
+
+
+class Values(NamedTuple):
+    """The values of the attributes."""
+
+    sizes: Ints  # number of values of each attribute
+    free: Ints  # 1 where any values of an attribute may be joined, 0 where only neighbours may
+    positions: Floats  # of each value on its attribute's scale, weight and range included
+    rows: Ints  # records of each value
+    strides: Ints  # the place of each attribute's label in a key
+
+
+class Goal(NamedTuple):
+    """What a generalization must keep, and how its energy weighs the largest class."""
+
+    k: int
+    n: int  # records
+    allowed: int  # records that may be suppressed
+    bias: float  # the weight of the largest class's share against the loss, (1 - w) / w
+
+
+class Schedule(NamedTuple):
+    """How long the search runs, in touched tuples, and its first and last temperature."""
+
+    work: float
+    hot: float
+    cold: float
+
+
+class Classes(NamedTuple):
+    """The classes in an open-addressing table."""
+
+    keys: Ints
+    used: NDArray[np.uint8]
+    rows: Ints  # records of each class
+    held: Ints  # records of each confidential value, by class
+    broken: Ints  # records of each class if it breaks k, l or t, else 0
+    stamp: Ints  # the last step that touched the class
+    pair_of: NDArray[np.int32]  # the pair of the class in that step
+    slot: NDArray[np.int32]  # the class of each tuple
+
+
+class Pairs(NamedTuple):
+    """The classes that a step touches, each with the class that its tuples would move to."""
+
+    source: NDArray[np.int32]
+    target: NDArray[np.int32]
+    rows: Ints  # records that move
+    held: Ints  # confidential values that move
+    first_tuple: NDArray[np.int32]
+    broken_source: Ints  # `Classes.broken` of both after the step
+    broken_target: Ints
+
+
+class Losses(NamedTuple):
+    """What the labels cost."""
+
+    attribute: Floats  # loss of each attribute
+    penalty: Floats  # loss of a record, by attribute and value
+    trial: Floats  # the penalties of one attribute after the step
+    lost: Ints  # suppressed records, by attribute and label
+    lost_change: Ints  # how the step changes `lost`
+    by_label: Floats  # loss of a record, by attribute and label
+
+
+TUPLES = Tuples(
+    np.zeros((1, 1), np.int32),
+    np.zeros(1, np.int64),
+    np.zeros(1, np.int64),
+    np.zeros((1, 1), np.int32),
+    np.zeros((1, 1), np.int64),
+    np.zeros((1, 1), np.int64),
+)
+VALUES = Values(
+    np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((1, 1)), np.zeros((1, 1), np.int64), np.zeros(1, np.int64)
+)
+GOAL = Goal(1, 1, 0, 0.0)
+SCHEDULE = Schedule(0.0, 1.0, 1.0)
 
 
 @inner
 def propose_ordered(
-    labels: NDArray[np.int64], size: int, weight: NDArray[np.int64], state: NDArray[np.uint64], moved: NDArray[np.int64]
+    labels: Ints, size: int, start: Ints, state: NDArray[np.uint64], moved: Ints
 ) -> tuple[int, int, int]:
-    """A cut of an ordered domain goes, comes or shifts: the number of values that move, from, to."""
+    """Remove, add or shift a cut of an ordered domain; return how many values move, their label and the new one."""
     i: Any = np.int64(uniform(state) * (size - 1))
     left, right, count = labels[i], labels[i + 1], 0
     if left != right and uniform(state) < 0.5:  # the cut shifts by one value or a few
@@ -46,8 +137,8 @@ def propose_ordered(
         first -= 1
     while last + 1 < size and labels[last + 1] == right:
         last += 1
-    # The side with fewer tuples moves: into the other group, or out of it as a new one.
-    before = weight[i + 1] - weight[first] <= weight[last + 1] - weight[i + 1]
+    # The side with fewer tuples moves: into the other category, or out of it as a new one.
+    before = start[i + 1] - start[first] <= start[last + 1] - start[i + 1]
     source = left if before else right
     target = (right if before else left) if left != right else unused_label(labels, size)
     for v in range(first, i + 1) if before else range(i + 1, last + 1):
@@ -57,10 +148,8 @@ def propose_ordered(
 
 
 @inner
-def propose_free(
-    labels: NDArray[np.int64], size: int, state: NDArray[np.uint64], moved: NDArray[np.int64]
-) -> tuple[int, int, int]:
-    """A value changes its group or leaves it, or a group joins another or is split; 0 values if that is nothing."""
+def propose_free(labels: Ints, size: int, state: NDArray[np.uint64], moved: Ints) -> tuple[int, int, int]:
+    """Move a value to another or a new category, or join or split categories; 0 values if the move changes nothing."""
     v = np.int64(uniform(state) * size)
     source, choice, count = labels[v], uniform(state), 0
     members = np.zeros(size, np.int64)
@@ -69,7 +158,7 @@ def propose_free(
         if members[labels[u]] == 0:
             groups += 1
         members[labels[u]] += 1
-    if choice < 0.65:  # into an existing group: the value (0.5), or its whole group
+    if choice < 0.65:  # into an existing category: the value (0.5), or its whole category
         if groups < 2:
             return 0, source, source
         skip: Any = np.int64(uniform(state) * (groups - 1))
@@ -97,7 +186,8 @@ def propose_free(
 
 
 @inner
-def unused_label(labels: NDArray[np.int64], size: int) -> int:
+def unused_label(labels: Ints, size: int) -> int:
+    """Return the lowest label that no value has."""
     taken = np.zeros(size + 1, np.uint8)
     for v in range(size):
         taken[labels[v]] = 1
@@ -108,295 +198,383 @@ def unused_label(labels: NDArray[np.int64], size: int) -> int:
 
 
 @inner
-def count_classes(
-    codes: NDArray[np.int32],
-    base: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    confidential: NDArray[np.int64],
-    labels: NDArray[np.int64],
-    strides: NDArray[np.int64],
-    keys: NDArray[np.int64],
-    used: NDArray[np.uint8],
-    rows: NDArray[np.int64],
-    held: NDArray[np.int64],
-    slot: NDArray[np.int32],
-) -> int:
-    """Fill the table of classes anew; the number of its places that are taken."""
-    used[:] = 0
-    rows[:] = 0
-    held[:] = 0
+def propose(
+    j: int, tuples: Tuples, values: Values, labels: Ints, state: NDArray[np.uint64], moved: Ints
+) -> tuple[int, int, int]:
+    """Choose values of attribute j that move; return their number, their label and the new label."""
+    if values.free[j] == 1:
+        return propose_free(labels[j], values.sizes[j], state, moved)
+    return propose_ordered(labels[j], values.sizes[j], tuples.start[j], state, moved)
+
+
+@inner
+def empty_classes(tuples: Tuples) -> Classes:
+    """Return a table with room for the classes of all tuples."""
+    count, width = tuples.counts.size, tuples.confidential.shape[1]
+    capacity = 64
+    while capacity < 4 * count:
+        capacity *= 2
+    return Classes(
+        np.empty(capacity, np.int64),
+        np.zeros(capacity, np.uint8),
+        np.zeros(capacity, np.int64),
+        np.zeros((capacity if width > 0 else 1, width), np.int64),
+        np.zeros(capacity, np.int64),
+        np.zeros(capacity, np.int64),
+        np.zeros(capacity, np.int32),
+        np.empty(count, np.int32),
+    )
+
+
+@inner
+def empty_pairs(tuples: Tuples) -> Pairs:
+    """Return room for the classes that a step may touch."""
+    count, width = tuples.counts.size, tuples.confidential.shape[1]
+    return Pairs(
+        np.empty(count, np.int32),
+        np.empty(count, np.int32),
+        np.empty(count, np.int64),
+        np.zeros((count if width > 0 else 1, width), np.int64),
+        np.empty(count, np.int32),
+        np.empty(count, np.int64),
+        np.empty(count, np.int64),
+    )
+
+
+@inner
+def first_losses(values: Values, labels: Ints) -> Losses:
+    """Return what the labels cost, attribute by attribute."""
+    d, most = values.sizes.size, values.sizes.max() + 1
+    attribute, penalty = np.empty(d), np.zeros((d, most))
+    for j in range(d):
+        attribute[j] = attribute_loss(
+            labels[j], values.sizes[j], values.positions[j], values.free[j] == 1, values.rows[j], penalty[j]
+        )
+    lost, lost_change = np.zeros((d, most), np.int64), np.zeros((d, most), np.int64)
+    return Losses(attribute, penalty, np.zeros(most), lost, lost_change, np.zeros((d, most)))
+
+
+@inner
+def count_classes(tuples: Tuples, values: Values, labels: Ints, classes: Classes) -> int:
+    """Fill the table of classes again; return the number of its slots that are in use."""
+    classes.used[:] = 0
+    classes.rows[:] = 0
+    classes.held[:] = 0
     filled = 0
-    for t in range(counts.size):
-        key = base[t]
-        for j in range(codes.shape[0]):
-            key += strides[j] * labels[j, codes[j, t]]
-        place = slot_of(keys, used, key)
-        if used[place] == 0:
-            used[place], keys[place] = 1, key
+    for t in range(tuples.counts.size):
+        key = tuples.base[t]
+        for j in range(tuples.codes.shape[0]):
+            key += values.strides[j] * labels[j, tuples.codes[j, t]]
+        place = slot_of(classes.keys, classes.used, key)
+        if classes.used[place] == 0:
+            classes.used[place], classes.keys[place] = 1, key
             filled += 1
-        rows[place] += counts[t]
-        slot[t] = place
-        for s in range(confidential.shape[1]):
-            held[place, s] += confidential[t, s]
+        classes.rows[place] += tuples.counts[t]
+        classes.slot[t] = place
+        for s in range(tuples.confidential.shape[1]):
+            classes.held[place, s] += tuples.confidential[t, s]
     return filled
 
 
 @inner
-def broken_rows(
-    rows: int,
-    held: NDArray[np.int64],
-    k: int,
-    rule_int: NDArray[np.int64],
-    rule_float: NDArray[np.float64],
-    overall: NDArray[np.float64],
-) -> int:
-    """The rows of a class if it breaks k, l or t, else none."""
+def broken_rows(rows: int, held: Ints, k: int, rules: Rules) -> int:
+    """Return the records of a class if it breaks k, l or t, else 0."""
     if rows < k:
         return rows
-    if rule_int.shape[0] > 0 and breaks_rules(held, rows, rule_int, rule_float, overall):
+    if rules.integers.shape[0] > 0 and breaks_rules(held, rows, rules):
         return rows
     return 0
 
 
 @inner
+def energy_of(nwp: float, largest: int, goal: Goal) -> float:
+    """Return the achievement divided by w: the loss or the largest class, whichever is worse, then the loss."""
+    return max(nwp, goal.bias * (largest - goal.k) / goal.n) + 0.001 * nwp
+
+
+@inner
+def price_of(broken: int, weight: float, goal: Goal) -> float:
+    """Return the penalty of the records in broken classes beyond those that may be suppressed."""
+    return float(weight * np.sqrt(max(0, broken - goal.allowed) / goal.n))
+
+
+@inner
+def count_again(
+    tuples: Tuples, values: Values, rules: Rules, goal: Goal, labels: Ints, classes: Classes, losses: Losses
+) -> tuple[int, Any, Any, float]:
+    """Count all classes; return the slots in use, the records in broken classes, the largest class and the energy."""
+    filled = count_classes(tuples, values, labels, classes)
+    width = tuples.confidential.shape[1]
+    broken: Any = np.int64(0)
+    largest: Any = np.int64(0)
+    losses.lost[:] = 0
+    for q in range(classes.used.size):
+        classes.broken[q] = 0
+        if classes.used[q] == 1:
+            classes.broken[q] = broken_rows(classes.rows[q], classes.held[q if width > 0 else 0], goal.k, rules)
+            broken += classes.broken[q]
+            largest = max(largest, classes.rows[q])
+    loss = losses.attribute.sum()
+    if goal.allowed > 0:
+        for j in range(values.sizes.size):
+            for v in range(values.sizes[j]):
+                losses.by_label[j, labels[j, v]] = losses.penalty[j, v]
+        for t in range(tuples.counts.size):
+            if classes.broken[classes.slot[t]] > 0:
+                for j in range(values.sizes.size):
+                    losses.lost[j, labels[j, tuples.codes[j, t]]] += tuples.counts[t]
+        for j in range(values.sizes.size):
+            for g in range(values.sizes[j]):
+                loss -= losses.lost[j, g] * losses.by_label[j, g]
+        loss += broken
+    return filled, broken, largest, energy_of(float(loss / goal.n), largest, goal)
+
+
+@inner
+def collect(
+    j: int, moved: Ints, shift: int, step: int, tuples: Tuples, classes: Classes, pairs: Pairs
+) -> tuple[int, int]:
+    """Pair every class of the moved values' tuples with the class they would move to.
+
+    Returns the number of pairs, and the number of slots that were taken for classes without records.
+    """
+    width = tuples.confidential.shape[1]
+    count, taken = 0, 0
+    for v in moved:
+        for z in range(tuples.start[j, v], tuples.start[j, v + 1]):
+            t = tuples.order[j, z]
+            place = classes.slot[t]
+            if classes.stamp[place] != step:
+                classes.stamp[place] = step
+                key = classes.keys[place] + shift
+                twin = slot_of(classes.keys, classes.used, key)
+                if classes.used[twin] == 0:
+                    classes.used[twin], classes.keys[twin], classes.broken[twin] = 1, key, 0
+                    taken += 1
+                classes.pair_of[place] = count
+                pairs.source[count], pairs.target[count], pairs.rows[count] = place, twin, 0
+                pairs.first_tuple[count] = t
+                for s in range(width):
+                    pairs.held[count, s] = 0
+                count += 1
+            p = classes.pair_of[place]
+            pairs.rows[p] += tuples.counts[t]
+            for s in range(width):
+                pairs.held[p, s] += tuples.confidential[t, s]
+    return count, taken
+
+
+@inner
+def count_broken(
+    count: int, pairs: Pairs, classes: Classes, rules: Rules, k: int, broken: int, largest: int
+) -> tuple[int, int]:
+    """Return the records in broken classes and the largest touched class after the step; move confidential values."""
+    width = pairs.held.shape[1]
+    for p in range(count):
+        source, target = pairs.source[p], pairs.target[p]
+        for s in range(width):
+            classes.held[source, s] -= pairs.held[p, s]
+            classes.held[target, s] += pairs.held[p, s]
+        left, joined = classes.rows[source] - pairs.rows[p], classes.rows[target] + pairs.rows[p]
+        pairs.broken_source[p] = broken_rows(left, classes.held[source if width > 0 else 0], k, rules)
+        pairs.broken_target[p] = broken_rows(joined, classes.held[target if width > 0 else 0], k, rules)
+        broken += pairs.broken_source[p] - classes.broken[source] + pairs.broken_target[p] - classes.broken[target]
+        largest = max(largest, joined)
+    return broken, largest
+
+
+@inner
+def loss_with_suppression(
+    j: int,
+    target: int,
+    trial: Ints,
+    count: int,
+    tuples: Tuples,
+    values: Values,
+    labels: Ints,
+    classes: Classes,
+    pairs: Pairs,
+    losses: Losses,
+    loss: float,
+) -> float:
+    """Return the loss after the step without what suppressed records lose anyway; note how the step changes `lost`."""
+    d = values.sizes.size
+    losses.lost_change[:] = 0
+    for p in range(count):
+        change_source = pairs.broken_source[p] - classes.broken[pairs.source[p]]
+        change_target = pairs.broken_target[p] - classes.broken[pairs.target[p]]
+        if change_source != 0 or change_target != 0:
+            for i in range(d):
+                label = labels[i, tuples.codes[i, pairs.first_tuple[p]]]
+                losses.lost_change[i, label] += change_source
+                losses.lost_change[i, target if i == j else label] += change_target
+    label_penalties(j, values.sizes[j], trial, losses.trial, losses.by_label)
+    for i in range(d):
+        for g in range(values.sizes[i]):
+            loss -= (losses.lost[i, g] + losses.lost_change[i, g]) * losses.by_label[i, g]
+    return loss
+
+
+@inner
+def label_penalties(j: int, size: int, labels: Ints, penalty: Floats, by_label: Floats) -> None:
+    """Write what a record of each label of attribute j loses."""
+    by_label[j, :] = 0.0
+    for v in range(size):
+        by_label[j, labels[v]] = penalty[v]
+
+
+@inner
+def move_rows(count: int, pairs: Pairs, rows: Ints, sign: int) -> None:
+    """Move the records of every pair to its target (sign 1), or back (sign -1)."""
+    for p in range(count):
+        rows[pairs.source[p]] -= sign * pairs.rows[p]
+        rows[pairs.target[p]] += sign * pairs.rows[p]
+
+
+@inner
+def commit(
+    j: int, moved: Ints, target: int, count: int, tuples: Tuples, labels: Ints, classes: Classes, pairs: Pairs
+) -> None:
+    """Do the step: move the records, the tuples and the values."""
+    move_rows(count, pairs, classes.rows, 1)
+    for p in range(count):
+        classes.broken[pairs.source[p]] = pairs.broken_source[p]
+        classes.broken[pairs.target[p]] = pairs.broken_target[p]
+    for v in moved:
+        for z in range(tuples.start[j, v], tuples.start[j, v + 1]):
+            t = tuples.order[j, z]
+            classes.slot[t] = pairs.target[classes.pair_of[classes.slot[t]]]
+        labels[j, v] = target
+
+
+@inner
+def take_back(count: int, pairs: Pairs, held: Ints) -> None:
+    """Move the confidential values of a step that is not done back."""
+    for p in range(count if pairs.held.shape[1] > 0 else 0):
+        for s in range(pairs.held.shape[1]):
+            held[pairs.source[p], s] += pairs.held[p, s]
+            held[pairs.target[p], s] -= pairs.held[p, s]
+
+
+@inner
 def copy_labels(labels: Any, target: Any) -> None:
-    """Keep the labels of all columns."""
+    """Copy the labels of all columns."""
     for j in range(labels.shape[0]):
         copy_first(labels.shape[1], labels[j], target[j])
 
 
 @kernel(
-    "Tuple((float64, int64[:, ::1], int64))(int32[:, ::1], int64[::1], int64[::1], int32[:, ::1], int64[:, ::1],"
-    " int64[::1], int64[::1], float64[:, ::1], int64[:, ::1], int64[::1], int64[:, ::1], int64, int64, int64,"
-    " float64, int64[:, ::1], int64[:, ::1], float64[:, ::1], float64[::1], float64, float64, float64, uint64,"
-    " uint8[::1])"
+    lambda: (
+        *("Tuple((float64, int64[:, ::1], int64))", TUPLES, VALUES, NO_RULES, GOAL, SCHEDULE),
+        *("int64[:, ::1]", "uint64", "uint8[::1]"),
+    )
 )
 def anneal(
-    codes: NDArray[np.int32],  # attribute by tuple
-    base: NDArray[np.int64],  # part of the key that no step changes: the tuple's set of quasi-identifiers
-    counts: NDArray[np.int64],
-    order: NDArray[np.int32],  # tuples sorted by each attribute's value
-    start: NDArray[np.int64],  # where each value begins in `order`
-    sizes: NDArray[np.int64],
-    free: NDArray[np.int64],
-    positions: NDArray[np.float64],  # weight and range included
-    value_rows: NDArray[np.int64],
-    strides: NDArray[np.int64],
-    labels: NDArray[np.int64],  # where to start; changed
-    k: int,
-    n: int,
-    allowed: int,  # rows that may be suppressed
-    bias: float,  # the weight of the largest class's share against the loss, (1 - w) / w
-    confidential: NDArray[np.int64],
-    rule_int: NDArray[np.int64],
-    rule_float: NDArray[np.float64],
-    overall: NDArray[np.float64],
-    work: float,
-    hot: float,
-    cold: float,
-    seed: Any,
-    flag: NDArray[np.uint8],  # ends early once it is up
+    tuples: Tuples, values: Values, rules: Rules, goal: Goal, schedule: Schedule, labels: Ints, seed: Any, flag: Bytes
 ) -> Any:
-    """The best allowed generalization met, its energy (the achievement divided by w), and the number of tests.
+    """Return the energy and the labels of the best allowed generalization met, and the number of steps tested.
 
-    temperature falls from hot to cold while touched tuples are counted up to `work`:
-        propose values V of an attribute that go from group g to group h
-        give up if their loss alone is more than the temperature lets pass
-        collect the classes of V's tuples, each with its twin under h
-        accept by the change of energy + penalty of the rows in broken classes
+    The temperature falls from hot to cold while the touched tuples are counted up to `work`:
+        propose values of an attribute that move from one category to another
+        give up if their loss alone is more than the temperature allows
+        collect the classes of their tuples, each with the class they would move to
+        judge the change of energy + penalty of the records in broken classes
+        commit the step or take it back
+
+    Args:
+        labels: Where to start; changed.
+        flag: The search ends early once it is set.
     """
-    d, tuples = codes.shape
+    n, allowed, suppress, count = goal.n, goal.allowed, goal.allowed > 0, tuples.counts.size
     state = np.array([seed], np.uint64)
-    capacity = 64
-    while capacity < 4 * tuples:
-        capacity *= 2
-    width = confidential.shape[1]
-    keys, used, rows = np.empty(capacity, np.int64), np.zeros(capacity, np.uint8), np.zeros(capacity, np.int64)
-    held = np.zeros((capacity if width > 0 else 1, width), np.int64)
-    broken, stamp, pair_of = np.zeros(capacity, np.int64), np.zeros(capacity, np.int64), np.zeros(capacity, np.int32)
-    slot = np.empty(tuples, np.int32)
-    pair_from, pair_to, pair_rows = np.empty(tuples, np.int32), np.empty(tuples, np.int32), np.empty(tuples, np.int64)
-    first_tuple = np.empty(tuples, np.int32)
-    pair_held = np.zeros((tuples if width > 0 else 1, width), np.int64)
-    broken_from, broken_to = np.empty(tuples, np.int64), np.empty(tuples, np.int64)
-    most = sizes.max()
-    moved, trial = np.empty(most, np.int64), np.empty(most, np.int64)
-    penalty, trial_penalty = np.zeros((d, most + 1)), np.zeros(most + 1)
-    lost = np.zeros((d, most + 1), np.int64)  # suppressed rows of each label
-    lost_change = np.zeros((d, most + 1), np.int64)
-    by_label = np.zeros((d, most + 1))  # what a row of each label loses
-    attribute = np.empty(d)
-    cumulated = np.zeros(d + 1, np.int64)
-    for j in range(d):
-        cumulated[j + 1] = cumulated[j] + sizes[j] - 1
-        attribute[j] = attribute_loss(labels[j], sizes[j], positions[j], free[j] == 1, value_rows[j], penalty[j])
-    suppress = allowed > 0
-    none = held[0]
+    classes, pairs, losses = empty_classes(tuples), empty_pairs(tuples), first_losses(values, labels)
+    attribute = losses.attribute
+    moved, trial = np.empty(values.sizes.max(), np.int64), np.empty(values.sizes.max(), np.int64)
+    cumulated = np.zeros(values.sizes.size + 1, np.int64)
+    for j in range(values.sizes.size):
+        cumulated[j + 1] = cumulated[j] + values.sizes[j] - 1
     best, best_labels = np.inf, labels.copy()
     weight, outside, steps = 1.0, 0, 0
     done, filled, recount = 0.0, 0, True
-    total_broken: Any = np.int64(0)
-    top: Any = np.int64(0)
+    broken: Any = np.int64(0)
+    largest: Any = np.int64(0)
     energy = np.inf
-    bits = cumulated[d]
-    often = tuples * OFTEN
-    while done < work and bits > 0 and flag[0] == 0:
+    cuts = cumulated[values.sizes.size]
+    many = count * RARE_ABOVE
+    while done < schedule.work and cuts > 0 and flag[0] == 0:
         if recount:
-            filled = count_classes(codes, base, counts, confidential, labels, strides, keys, used, rows, held, slot)
-            total_broken, top, recount = np.int64(0), np.int64(0), False
-            lost[:] = 0
-            for q in range(capacity):
-                broken[q] = 0
-                if used[q] == 1:
-                    broken[q] = broken_rows(rows[q], held[q] if width > 0 else none, k, rule_int, rule_float, overall)
-                    total_broken += broken[q]
-                    top = max(top, rows[q])
-            loss = attribute.sum()
-            if suppress:
-                for j in range(d):
-                    for v in range(sizes[j]):
-                        by_label[j, labels[j, v]] = penalty[j, v]
-                for t in range(tuples):
-                    if broken[slot[t]] > 0:
-                        for j in range(d):
-                            lost[j, labels[j, codes[j, t]]] += counts[t]
-                for j in range(d):
-                    for g in range(sizes[j]):
-                        loss -= lost[j, g] * by_label[j, g]
-                loss += total_broken
-            energy = float(loss / n)
-            energy = max(energy, bias * (top - k) / n) + 0.001 * energy
-            if best == np.inf and total_broken <= allowed:
+            filled, broken, largest, energy = count_again(tuples, values, rules, goal, labels, classes, losses)
+            recount = False
+            if best == np.inf and broken <= allowed:
                 best = energy
                 copy_labels(labels, best_labels)
-            done += tuples
-        temperature = hot * (cold / hot) ** (done / work)
-        pick, j = np.int64(uniform(state) * bits), 0
+            done += count
+        temperature = schedule.hot * (schedule.cold / schedule.hot) ** (done / schedule.work)
+        pick, j = np.int64(uniform(state) * cuts), 0
         while cumulated[j + 1] <= pick:
             j += 1
-        size, own = sizes[j], labels[j]
-        if free[j] == 1:
-            count, source, target = propose_free(own, size, state, moved)
-        else:
-            count, source, target = propose_ordered(own, size, start[j], state, moved)
+        size = values.sizes[j]
+        movers, source, target = propose(j, tuples, values, labels, state, moved)
         done += STEP_WORK
-        if count == 0:
+        if movers == 0:
             continue
         touched = 0
-        for q in range(count):
-            touched += start[j, moved[q] + 1] - start[j, moved[q]]
+        for v in moved[:movers]:
+            touched += tuples.start[j, v + 1] - tuples.start[j, v]
         # A step that touches much of the table is tested less often: several small ones cost the same.
-        if touched > often and uniform(state) * touched > often:
+        if touched > many and uniform(state) * touched > many:
             continue
-        copy_first(size, own, trial)
-        for q in range(count):
-            trial[moved[q]] = target
-        new_attribute = attribute_loss(trial, size, positions[j], free[j] == 1, value_rows[j], trial_penalty)
+        copy_first(size, labels[j], trial)
+        for v in moved[:movers]:
+            trial[v] = target
+        new_attribute = attribute_loss(
+            trial, size, values.positions[j], values.free[j] == 1, values.rows[j], losses.trial
+        )
         patience = -temperature * np.log(1.0 - uniform(state))
-        price = weight * np.sqrt(max(0, total_broken - allowed) / n)
+        price = price_of(broken, weight, goal)
         # No step can gain more than the whole penalty: most bad ones end here, untested.
         if not suppress:
             nwp = (attribute.sum() - attribute[j] + new_attribute) / n
             if 1.001 * nwp - energy - price > patience:
                 continue
         steps += 1
-        pairs = 0
-        shift = (target - source) * strides[j]
-        for q in range(count):
-            for z in range(start[j, moved[q]], start[j, moved[q] + 1]):
-                t = order[j, z]
-                place = slot[t]
-                if stamp[place] != steps:
-                    stamp[place] = steps
-                    key = keys[place] + shift
-                    twin = slot_of(keys, used, key)
-                    if used[twin] == 0:
-                        used[twin], keys[twin], broken[twin] = 1, key, 0
-                        filled += 1
-                    pair_of[place] = pairs
-                    pair_from[pairs], pair_to[pairs], pair_rows[pairs] = place, twin, 0
-                    first_tuple[pairs] = t
-                    for s in range(width):
-                        pair_held[pairs, s] = 0
-                    pairs += 1
-                p = pair_of[place]
-                pair_rows[p] += counts[t]
-                for s in range(width):
-                    pair_held[p, s] += confidential[t, s]
+        touched_classes, taken = collect(
+            j, moved[:movers], (target - source) * values.strides[j], steps, tuples, classes, pairs
+        )
+        filled += taken
         done += touched
-        new_broken, highest = total_broken, top
-        for p in range(pairs):
-            place, twin = pair_from[p], pair_to[p]
-            for s in range(width):
-                held[place, s] -= pair_held[p, s]
-                held[twin, s] += pair_held[p, s]
-            broken_from[p] = broken_rows(
-                rows[place] - pair_rows[p], held[place] if width > 0 else none, k, rule_int, rule_float, overall
-            )
-            broken_to[p] = broken_rows(
-                rows[twin] + pair_rows[p], held[twin] if width > 0 else none, k, rule_int, rule_float, overall
-            )
-            new_broken += broken_from[p] - broken[place] + broken_to[p] - broken[twin]
-            highest = max(highest, rows[twin] + pair_rows[p])
-        new_loss = attribute.sum() - attribute[j] + new_attribute
+        new_broken, new_largest = count_broken(touched_classes, pairs, classes, rules, goal.k, broken, largest)
+        loss = attribute.sum() - attribute[j] + new_attribute
         if suppress:
-            lost_change[:] = 0
-            for p in range(pairs):
-                change_from = broken_from[p] - broken[pair_from[p]]
-                change_to = broken_to[p] - broken[pair_to[p]]
-                if change_from != 0 or change_to != 0:
-                    for i in range(d):
-                        label = labels[i, codes[i, first_tuple[p]]]
-                        lost_change[i, label] += change_from
-                        lost_change[i, target if i == j else label] += change_to
-            by_label[j, :] = 0.0
-            for v in range(size):
-                by_label[j, trial[v]] = trial_penalty[v]
-            for i in range(d):
-                for g in range(sizes[i]):
-                    new_loss -= (lost[i, g] + lost_change[i, g]) * by_label[i, g]
-            new_loss += new_broken
-        nwp = new_loss / n
-        if bias * (highest - k) / n > nwp:  # the largest class matters: find it exactly
-            for p in range(pairs):
-                rows[pair_from[p]] -= pair_rows[p]
-                rows[pair_to[p]] += pair_rows[p]
-            highest = rows.max()
-            for p in range(pairs):
-                rows[pair_from[p]] += pair_rows[p]
-                rows[pair_to[p]] -= pair_rows[p]
-        new_energy = max(nwp, bias * (highest - k) / n) + 0.001 * nwp
-        new_price = weight * np.sqrt(max(0, new_broken - allowed) / n)
-        if new_energy + new_price - energy - price <= patience:
-            for p in range(pairs):
-                rows[pair_from[p]] -= pair_rows[p]
-                rows[pair_to[p]] += pair_rows[p]
-                broken[pair_from[p]], broken[pair_to[p]] = broken_from[p], broken_to[p]
-            for q in range(count):
-                for z in range(start[j, moved[q]], start[j, moved[q] + 1]):
-                    t = order[j, z]
-                    slot[t] = pair_to[pair_of[slot[t]]]
-                own[moved[q]] = target
-            attribute[j], energy, total_broken, top = new_attribute, new_energy, new_broken, highest
-            penalty[j] = trial_penalty
+            loss = loss_with_suppression(
+                j, target, trial, touched_classes, tuples, values, labels, classes, pairs, losses, loss
+            )
+            loss += new_broken
+        nwp = loss / n
+        if goal.bias * (new_largest - goal.k) / n > nwp:  # the largest class matters: find it exactly
+            move_rows(touched_classes, pairs, classes.rows, 1)
+            new_largest = classes.rows.max()
+            move_rows(touched_classes, pairs, classes.rows, -1)
+        new_energy = energy_of(nwp, new_largest, goal)
+        if new_energy + price_of(new_broken, weight, goal) - energy - price <= patience:
+            commit(j, moved[:movers], target, touched_classes, tuples, labels, classes, pairs)
+            attribute[j], energy, broken, largest = new_attribute, new_energy, new_broken, new_largest
+            copy_first(losses.trial.size, losses.trial, losses.penalty[j])
             if suppress:
-                lost += lost_change
-            if total_broken <= allowed and energy < best - 1e-12:
+                for i in range(losses.lost.shape[0]):
+                    for g in range(losses.lost.shape[1]):
+                        losses.lost[i, g] += losses.lost_change[i, g]
+            if broken <= allowed and energy < best - 1e-12:
                 best = energy
                 copy_labels(labels, best_labels)
         else:
-            for p in range(pairs if width > 0 else 0):
-                for s in range(width):
-                    held[pair_from[p], s] += pair_held[p, s]
-                    held[pair_to[p], s] -= pair_held[p, s]
+            take_back(touched_classes, pairs, classes.held)
             if suppress:
-                by_label[j, :] = 0.0
-                for v in range(size):
-                    by_label[j, own[v]] = penalty[j, v]
-        if total_broken > allowed:
+                label_penalties(j, size, labels[j], losses.penalty[j], losses.by_label)
+        if broken > allowed:
             outside += 1
         if steps % REVIEW == 0:
             weight = weight * 1.1 if outside > REVIEW // 2 else weight / 1.1
             outside = 0
-        recount = filled > 0.6 * capacity
+        recount = filled > 0.6 * classes.keys.size
     return best, best_labels, steps

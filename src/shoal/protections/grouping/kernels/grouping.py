@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from shoal.arrays import Bytes, Floats, Ints
 from shoal.engine.kernels.compiling import inner, kernel
 from shoal.engine.kernels.copying import copy_first
+from shoal.engine.kernels.hashing import slot_of
 from shoal.protections.microaggregation.kernels.mdav_by_sweep import sweep_groups
 
 INTERVALS = 10  # interval disclosure is averaged over 1 %, 2 %, ..., 10 %
@@ -20,7 +21,7 @@ INTERVALS = 10  # interval disclosure is averaged over 1 %, 2 %, ..., 10 %
 
 @inner
 def group_centroids(columns: Floats, chosen: Ints, labels: NDArray[np.int32], groups: int) -> Floats:
-    """One row a chosen column, one entry a group; a group whose values are all equal keeps that value to the bit."""
+    """Return one row per chosen column, one entry per group; a group of equal values keeps exactly that value."""
     n = columns.shape[1]
     centroids = np.zeros((chosen.size, groups))
     sizes = np.zeros(groups, np.int64)
@@ -103,13 +104,13 @@ def group_labels(
     for j in range(chosen.size):
         for i in range(n):
             values[i, j] = columns[chosen[j], i]
-    found = sweep_groups(values, np.ones(n), k, least, one_more, metric, flag)
-    whole = found.max() + 1
+    group_of = sweep_groups(values, np.ones(n), k, least, one_more, metric, flag)
+    whole = group_of.max() + 1
     labels = np.empty(n, np.int32)
     groups = whole
     for i in range(n):
-        labels[i] = found[i]
-        if found[i] < 0:
+        labels[i] = group_of[i]
+        if group_of[i] < 0:
             labels[i] = whole
             groups = whole + 1
     return labels, groups
@@ -164,10 +165,10 @@ def fill_distances(
                 away[t] += (line[t] - value) ** 2
         copy_first(count, away, table[:, g])
     for t in range(count):
-        row, own = table[t], labels[records[t]]
+        row, own_group = table[t], labels[records[t]]
         least = True
         for g in range(groups):
-            least &= row[g] > row[own] or g == own
+            least &= row[g] > row[own_group] or g == own_group
         surely[t] = least
 
 
@@ -178,28 +179,26 @@ def _distinct(labels: NDArray[np.int32]) -> tuple[Ints, Ints, Ints]:
     room = 16
     while room < 2 * n:
         room *= 2
-    keys = np.empty(room, np.int64)
+    keys, used = np.empty(room, np.int64), np.empty(room, np.uint8)
     numbers = np.empty(room, np.int64)
     identity = np.empty(n, np.int64)
     for i in range(n):
         identity[i] = labels[0, i]
-    found = 0
+    distinct = 0
     for j in range(1 if parts > 1 else 0, parts):
-        keys[:] = -1
-        found = 0
+        used[:] = 0
+        distinct = 0
         span = np.int64(labels[j].max()) + 1
         for i in range(n):
             key = identity[i] if parts == 1 else identity[i] * span + labels[j, i]
-            slot = ((key * 0x9E3779B97F4A7C1) >> 20) & (room - 1)
-            while keys[slot] >= 0 and keys[slot] != key:
-                slot = (slot + 1) & (room - 1)
-            if keys[slot] < 0:
-                keys[slot] = key
-                numbers[slot] = found
-                found += 1
+            slot = slot_of(keys, used, key)
+            if used[slot] == 0:
+                used[slot], keys[slot] = 1, key
+                numbers[slot] = distinct
+                distinct += 1
             identity[i] = numbers[slot]
-    first = np.full(found, -1, np.int64)
-    sizes = np.zeros(found, np.int64)
+    first = np.full(distinct, -1, np.int64)
+    sizes = np.zeros(distinct, np.int64)
     for i in range(n):
         q = identity[i]
         if first[q] < 0:
@@ -235,14 +234,14 @@ def _narrowest(row: Floats, code: Ints, starts: Ints, ends: Ints, least: Floats)
     does, so it exceeds the least entry of each single table by no more than that.
     """
     parts = least.size
-    slack, own = 0.0, 0.0
+    slack, own_distance = 0.0, 0.0
     for j in range(parts):
         least[j] = row[starts[j]]
         for c in range(starts[j] + 1, starts[j + 1]):
             least[j] = min(least[j], row[c])
         slack += row[code[j]] - least[j]
-        own += row[code[j]]
-    slack += 1e-12 * own  # rounding must not hide a tie
+        own_distance += row[code[j]]
+    slack += 1e-12 * own_distance  # rounding must not hide a tie
     best, fewest = 0, 2**62
     for j in range(parts):
         count = 0
@@ -260,9 +259,9 @@ def _ties(
 ) -> int:
     """How many protected records share the least distance, the own among them; 0 when another one is nearer."""
     parts = least.size
-    own = 0.0
+    own_distance = 0.0
     for j in range(parts):
-        own += row[codes[me, j]]
+        own_distance += row[codes[me, j]]
     best, most = _narrowest(row, codes[me], starts, ends, least)
     ties = int(sizes[me])
     for c in range(starts[best], starts[best + 1]):
@@ -273,9 +272,9 @@ def _ties(
             away = 0.0
             for j in range(parts):
                 away += row[codes[q, j]]
-            if q == me or away > own:
+            if q == me or away > own_distance:
                 continue
-            if away < own or strict:
+            if away < own_distance or strict:
                 return 0
             ties += sizes[q]
     return ties

@@ -6,11 +6,22 @@ strictly the nearest in every column group is linked, one in m where m records s
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.arrays import Bytes, Floats, Ints
 from shoal.engine.kernels.compiling import inner, kernel
+from shoal.engine.kernels.hashing import GOLDEN, slot_of
+
+
+class Table(NamedTuple):
+    """A hash table of protected values, and the records that share each of them."""
+
+    keys: NDArray[np.uint64]
+    used: NDArray[np.uint8]
+    sizes: Ints
 
 
 @kernel("float64[::1](float64[::1])")
@@ -32,18 +43,15 @@ def least_completions(price: Floats) -> Floats:
 
 
 @inner
-def _sure_links(keys: NDArray[np.uint64], sure: NDArray[np.bool_], strict: bool, slots: Ints, sizes: Ints) -> float:
+def _sure_links(keys: NDArray[np.uint64], sure: NDArray[np.bool_], strict: bool, table: Table) -> float:
     """A lower bound of the links: what the sure records give; records with equal keys share their protected values."""
-    room = slots.size
-    slots[:] = -1
+    sizes = table.sizes
+    table.used[:] = 0
     place = np.empty(keys.size, np.int64)
     for i in range(keys.size):
-        slot = np.int64(keys[i] >> np.uint64(20)) & (room - 1)
-        while slots[slot] >= 0 and keys[slots[slot]] != keys[i]:
-            slot = (slot + 1) & (room - 1)
-        if slots[slot] < 0:
-            slots[slot] = i
-            sizes[slot] = 0
+        slot = slot_of(table.keys, table.used, keys[i])
+        if table.used[slot] == 0:
+            table.used[slot], table.keys[slot], sizes[slot] = 1, keys[i], 0
         sizes[slot] += 1
         place[i] = slot
     links = 0.0
@@ -66,17 +74,17 @@ def groupings_below(
     per_link: float,
     strict: bool,
     bounds: Floats,
-    found: NDArray[np.int32],
+    groupings: NDArray[np.int32],
     flag: Bytes,
 ) -> int:
-    """Write down the groupings whose bound is below `limit`, as far as there is room; gives how many there are.
+    """Write the groupings whose bound is below `limit`, as far as there is room; return how many there are.
 
     Depth first: the next group holds the lowest column that is left and any set of the others; a branch ends where its
-    groups and the cheapest grouping of the rest are already too much. Ends early once the flag is up.
+    groups and the cheapest grouping of the rest are already too much. It ends early once the flag is set.
     """
     n = labels.shape[1]
     everything = price.size - 1
-    depth_room = found.shape[1] + 1
+    depth_room = groupings.shape[1] + 1
     rest = np.zeros(depth_room, np.int64)  # columns left before the group of this depth
     part = np.zeros(depth_room, np.int64)  # what goes with the lowest of them
     chosen = np.zeros(depth_room, np.int64)
@@ -86,7 +94,7 @@ def groupings_below(
     room = 16
     while room < 2 * n:
         room *= 2
-    slots, sizes = np.empty(room, np.int64), np.empty(room, np.int64)
+    table = Table(np.empty(room, np.uint64), np.empty(room, np.uint8), np.empty(room, np.int64))
     count, depth = 0, 0
     rest[0] = everything
     part[0] = everything & (everything - 1)
@@ -107,19 +115,19 @@ def groupings_below(
         chosen[depth] = group
         above, below = keys[depth], keys[depth + 1]
         for i in range(n):
-            below[i] = (above[i] ^ np.uint64(labels[group, i] + 1)) * np.uint64(0x9E3779B97F4A7C15)
+            below[i] = (above[i] ^ np.uint64(labels[group, i] + 1)) * GOLDEN
             below[i] ^= below[i] >> np.uint64(29)
             sure[depth + 1, i] = sure[depth, i] & surely[group, i]
         if left:
             depth += 1
             rest[depth], part[depth], spent[depth] = left, left & (left - 1), cost
             continue
-        bound = cost + per_link * _sure_links(below, sure[depth + 1], strict, slots, sizes)
+        bound = cost + per_link * _sure_links(below, sure[depth + 1], strict, table)
         if bound < limit:
             if count < bounds.size:
                 bounds[count] = bound
-                found[count, :] = 0
+                groupings[count, :] = 0
                 for j in range(depth + 1):
-                    found[count, j] = chosen[j]
+                    groupings[count, j] = chosen[j]
             count += 1
     return count

@@ -1,7 +1,7 @@
 """The optimal k-partition of a few records by dynamic programming over subsets.
 
-A set of records is the bits of a number. The lowest record not yet covered must be in some group,
-so only groups with it are tried next, and no partition is met twice in another order.
+A set of records is the bits of a number. The lowest record not yet covered must be in some group.
+Therefore only groups with it are tried next, and no partition is tried twice in another order.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from typing import Any
 import numpy as np
 
 from shoal.engine.kernels.compiling import inner, kernel
-from shoal.protections.microaggregation.kernels.columnwise import squared_distance
+from shoal.engine.kernels.distance import squared_in_order
 
 
 @inner
 def _group_costs(values: Any, weights: Any) -> Any:
-    """The sum of squares of every subset: weighted squared distances of its pairs, divided by its weight."""
+    """Return the sum of squares of every subset: weighted squared distances of its pairs, divided by its weight."""
     n = values.shape[0]
     pair = np.empty((n, n))
     for i in range(n):
         for j in range(n):
-            pair[i, j] = weights[i] * weights[j] * squared_distance(values, i, j)
+            pair[i, j] = weights[i] * weights[j] * squared_in_order(values, i, values, j)
     costs = np.zeros(1 << n)
     totals = np.zeros(1 << n)
-    # First the pairs' sums: those of the subset without its highest record, and that record's with the others.
+    # First the sums over pairs: those of the subset without its highest record, plus the pairs of that record.
     for high in range(n):
         for rest in range(1 << high):
             subset = rest | (1 << high)
@@ -43,7 +43,7 @@ def _group_costs(values: Any, weights: Any) -> Any:
 def _try_groups(covered: int, n: int, k: int, bound: float, costs: Any, best: Any, last: Any, stack: Any) -> None:
     """Extend the best partition of the covered records by every group with the lowest of the others.
 
-    A group's cost only grows with its records, so one that exceeds the bound need not grow.
+    The cost of a group only grows with its records, so a group that exceeds the bound is not extended.
     """
     free = stack[0]
     count = 0
@@ -79,7 +79,7 @@ def _try_groups(covered: int, n: int, k: int, bound: float, costs: Any, best: An
 
 @inner
 def _cost_of(labels: Any, costs: Any) -> float:
-    """The cost of a partition whose labels run from 0."""
+    """Return the cost of a partition whose labels run from 0."""
     subsets = np.zeros(labels.max() + 1, dtype=np.int64)
     for i in range(labels.size):
         subsets[labels[i]] |= 1 << i
@@ -91,18 +91,19 @@ def _cost_of(labels: Any, costs: Any) -> float:
 
 @kernel("int64[::1](float64[:, ::1], float64[::1], int64, int64[::1], uint8[::1])")
 def best_by_subsets(values: Any, weights: Any, k: int, start: Any, flag: Any) -> Any:
-    """Labels of a k-partition with the least weighted SSE; of several, the first one met.
+    """Return the labels of a k-partition with the least weighted SSE; of several, the first one met.
 
-    start: the labels of a partition into groups of k to 2k-1; the better it is, the more is skipped.
-    Once the flag is up, `start` is the answer.
+    Args:
+        start: The labels of a partition into groups of k to 2k-1; the better it is, the more is skipped.
+        flag: Once it is set, `start` is the result.
     """
     n = values.shape[0]
     costs = _group_costs(values, weights)
-    # Wide enough for rounding, and for underflow, where a part of a group may seem to cost more than the whole.
+    # Wide enough for rounding, and for underflow, by which a part of a group may seem to cost more than the whole.
     bound = _cost_of(start, costs) * (1.0 + 1e-9) + 1e-300
     everything = (1 << n) - 1
-    best = np.zeros(1 << n)  # cost of the best partition of each set that is covered on the way
-    last = np.zeros(1 << n, dtype=np.int32)  # its last group; none for sets that no groups cover
+    best = np.zeros(1 << n)  # cost of the best partition of each covered set
+    last = np.zeros(1 << n, dtype=np.int32)  # its last group; 0 for sets that no groups cover
     stack = np.empty((3, n + 1), dtype=np.int64)
     for covered in range(everything):
         if covered == 0 or last[covered] != 0:

@@ -1,4 +1,4 @@
-"""The best way to cut a sequence of records into groups of k to 2k-1, by a shortest path over the cut points.
+"""Cut a sequence of records into groups of k to 2k-1 at the least cost, by a shortest path over the cut points.
 
 Hansen and Mukherjee 2003 for one column; with the multivariate cost it serves any order of
 records (Domingo-Ferrer and others 2006). O(nkd) time, O(n) memory.
@@ -15,15 +15,15 @@ from shoal.engine.kernels.compiling import kernel
 
 @kernel("int64[::1](float64[:, ::1], float64[::1], int64)")
 def optimal_cut(values: Any, weights: Any, k: int) -> Any:
-    """The group of each position, numbered along the sequence; among equal costs the shortest last group wins.
+    """Return the group of each position, numbered along the sequence; among equal costs the shortest last group wins.
 
-    A group's cost grows record by record from its end to its start, with a running mean: every
-    term is a sum of squares, nothing is subtracted, so neither offsets nor the length of the
-    sequence take digits from a small group, as prefix sums would.
+    The cost of a group is summed record by record from its end to its start, with a running mean. Every
+    term is a sum of squares and nothing is subtracted. Therefore neither offsets nor the length of the
+    sequence cost digits of a small group, as they would with prefix sums.
     """
     n, d = values.shape
-    cost = np.zeros(n + 1)  # of the best cut of the first so many records
-    size = np.zeros(n + 1, dtype=np.int64)  # of its last group; 0 where too few records for a cut
+    cost = np.zeros(n + 1)  # of the best cut of the first records, by their number
+    size = np.zeros(n + 1, dtype=np.int64)  # of its last group; 0 where there are too few records for a cut
     mean = np.empty(d)
     for end in range(k, n + 1):
         for c in range(d):

@@ -1,4 +1,4 @@
-"""The records that are left when too few remain for a group: each joins the group with the closest centroid."""
+"""The records that are left over when too few remain for a group: each joins the group with the closest centroid."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from shoal.engine.kernels.distance import distance
 def join_closest(values: Any, weights: Any, labels: Any, groups: int, metric: int) -> None:
     """Give each record with label -1 the label of the closest (weighted) centroid.
 
-    Centroids are those of the groups as they stand: a record that joins moves none. Ties go to
-    the group with the lowest first row.
+    Centroids are those of the groups before any record joins. Ties go to the group with the lowest
+    first row.
     """
     n, d = values.shape
     first = np.full(groups, -1, dtype=np.int64)
@@ -45,7 +45,7 @@ def join_closest(values: Any, weights: Any, labels: Any, groups: int, metric: in
                 far = distance(values[i], centroids[g], metric)
                 if far < least:
                     closest, least = g, far
-            labels[i] = -2 - closest  # marked, so that the later ones do not see it as a member
+            labels[i] = -2 - closest  # marked, so that it does not count as a member for later records
     for i in range(n):
         if labels[i] < -1:
             labels[i] = -2 - labels[i]

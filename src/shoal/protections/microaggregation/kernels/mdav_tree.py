@@ -1,9 +1,9 @@
 """MDAV's pruned search: a wide tree of blocks with boxes, for few columns or many records.
 
-Records are cut at the median of a wide column, again and again, down to blocks; up to FAN neighbouring boxes form
-the next one, up to a single root. Bounds on the distance to a box are summed in the same order as distances, and
-rounding is monotone: a lower bound holds for the computed distances bit for bit, an upper one carries a margin. So
-a box is passed over only if it certainly holds no record that is better, or equal with a lower row.
+Records are cut at the median of a wide column, again and again, down to blocks. Up to FAN neighbouring boxes form
+the next larger box, up to a single root. Bounds on the distance to a box are summed in the same order as distances, and
+rounding is monotone. Therefore a lower bound holds for the computed distances bit for bit; an upper bound has a margin.
+A box is skipped only if it certainly contains no record that is better, or equal with a lower row.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from shoal.arrays import Bools, Floats, Ints
 from shoal.engine.kernels.compiling import fused, inner
 from shoal.engine.kernels.distance import EUCLIDEAN, L1, block_distances
+from shoal.engine.kernels.quickselect import select_middle
 from shoal.protections.microaggregation.kernels.packed_records import (
     Blocks,
     Nearest,
@@ -28,17 +29,17 @@ from shoal.protections.microaggregation.kernels.packed_records import (
     take,
 )
 
-FAN = 16  # boxes in the next box
-SAMPLE = 256  # records that tell a node's widest column
-ROUNDING = 1e-15  # a few units in the last place of a double, for each step of a sum
+FAN = 16  # boxes in the next larger box
+SAMPLE = 256  # records that are used to find a node's widest column
+ROUNDING = 1e-15  # a few units in the last place of a double, per step of a sum
 TINY = 1e-300  # where squares underflow
 
 
 class Boxes(NamedTuple):
-    """All boxes, the root first, the blocks' own last.
+    """All boxes, the root first, those of the blocks last.
 
-    `sides[box]`: the least value of each column, then the greatest of each. Per box the greatest distance to the
-    centre, whether records were taken since it was drawn, its first and last child (none for a block), its parent,
+    `sides[box]`: the smallest value of each column, then the largest of each. Per box: the largest distance to the
+    centre, whether records were removed since it was fitted, its first and last child (none for a block), its parent,
     and room for a bound.
     """
 
@@ -52,8 +53,8 @@ class Boxes(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """Blocks in the tree's order, the boxes, which box is the first block's; the centroid and extent when it grew;
-    and room for a search.
+    """Blocks in the order of the tree, the boxes, the index of the first block's box, the centroid and extent when the
+    tree was built, and room for a search.
     """
 
     blocks: Blocks
@@ -68,7 +69,7 @@ class Tree(NamedTuple):
 
 @inner
 def grow(values: Floats, order: Ints, capacity: int, centroid: Floats, buffer: Floats) -> Tree:
-    """A tree over the records of `order`, which is put into the tree's order."""
+    """Return a tree over the records of `order`, which is put into the order of the tree."""
     cut(values, order, capacity)
     blocks = fill_blocks(values, order, capacity)
     boxes, leaf = stack_boxes(values.shape[1], blocks.counts.size)
@@ -84,7 +85,7 @@ def grow(values: Floats, order: Ints, capacity: int, centroid: Floats, buffer: F
 
 @inner
 def stack_boxes(d: int, blocks: int) -> tuple[Boxes, int]:
-    """Boxes for so many blocks, with their kinship, and the index of the first block's box."""
+    """Return boxes for so many blocks, with their parents and children, and the index of the first block's box."""
     total, level = blocks, blocks
     while level > 1:
         level = (level + FAN - 1) // FAN
@@ -118,7 +119,7 @@ def cut(values: Floats, order: Ints, capacity: int) -> None:
         first, last = starts[depth], ends[depth]
         if last - first < 2:
             continue
-        whole = 1  # cut between boxes of the largest kind that the node has several of
+        whole = 1  # cut between boxes of the largest size of which the node has several
         while whole * FAN < last - first:
             whole *= FAN
         middle = first + (last - first + whole - 1) // whole // 2 * whole
@@ -126,7 +127,7 @@ def cut(values: Floats, order: Ints, capacity: int) -> None:
         widest = widest_column(values, order, begin, end)
         for i in range(begin, end):
             keys[i] = values[order[i], widest]
-        split(keys, order, begin, end - 1, middle * capacity)
+        select_middle(keys, order, begin, end, middle * capacity)
         starts[depth], ends[depth] = first, middle
         starts[depth + 1], ends[depth + 1] = middle, last
         depth += 2
@@ -134,7 +135,7 @@ def cut(values: Floats, order: Ints, capacity: int) -> None:
 
 @inner
 def widest_column(values: Floats, order: Ints, begin: int, end: int) -> int:
-    """The column with the widest range, by a sample of the node's records."""
+    """Return the column with the widest range in a sample of the node's records."""
     step = max(1, (end - begin) // SAMPLE)
     widest, width = 0, -1.0
     for j in range(values.shape[1]):
@@ -149,33 +150,8 @@ def widest_column(values: Floats, order: Ints, begin: int, end: int) -> int:
 
 
 @inner
-def split(keys: Floats, order: Ints, begin: int, end: int, middle: int) -> None:
-    """Hoare's selection: what stands before `middle` is at most, what stands after at least its key."""
-    while begin < end:
-        a, b, c = keys[begin], keys[(begin + end) // 2], keys[end]
-        pivot = max(min(a, b), min(max(a, b), c))
-        i, j = begin, end
-        while i <= j:
-            while keys[i] < pivot:
-                i += 1
-            while keys[j] > pivot:
-                j -= 1
-            if i <= j:
-                keys[i], keys[j] = keys[j], keys[i]
-                order[i], order[j] = order[j], order[i]
-                i += 1
-                j -= 1
-        if middle <= j:
-            end = j
-        elif middle >= i:
-            begin = i
-        else:
-            return
-
-
-@inner
 def fit_leaf(blocks: Blocks, boxes: Boxes, leaf: int, block: int, centre: Floats, buffer: Floats) -> None:
-    """Draw a block's box tightly around what is left in it; an empty block's box is inside out."""
+    """Fit the box of a block to its remaining records; the box of an empty block has low > high."""
     cells, count, box = blocks.cells, blocks.counts[block], leaf + block
     for j in range(centre.size):
         low, high = np.inf, -np.inf
@@ -194,7 +170,7 @@ def fit_leaf(blocks: Blocks, boxes: Boxes, leaf: int, block: int, centre: Floats
 
 @inner
 def fit_box(boxes: Boxes, box: int) -> bool:
-    """Draw a box tightly around its children; tells whether that changed it."""
+    """Fit a box to its children; return whether that changed it."""
     sides, first, last = boxes.sides, boxes.first[box], boxes.last[box]
     d = sides.shape[1] // 2
     changed = False
@@ -215,7 +191,7 @@ def fit_box(boxes: Boxes, box: int) -> bool:
 
 @inner
 def tighten(tree: Tree, block: int, buffer: Floats) -> None:
-    """Draw a block's box anew, and those above it as far as they change."""
+    """Fit the box of a block again, and those above it as far as they change."""
     fit_leaf(tree.blocks, tree.boxes, tree.leaf, block, tree.centre, buffer)
     box = tree.boxes.parent[tree.leaf + block]
     while box >= 0 and fit_box(tree.boxes, box):
@@ -231,7 +207,7 @@ def prune(tree: Tree, rows: Ints) -> None:
 
 @fused
 def near_bound(sides: Floats, box: int, point: Floats, metric: int) -> float:
-    """The least distance that a record in the box can have."""
+    """Return the smallest distance that a record in the box can have."""
     d = point.size
     bound = 0.0
     for j in range(d):
@@ -244,7 +220,7 @@ def near_bound(sides: Floats, box: int, point: Floats, metric: int) -> float:
 
 @fused
 def far_bound(sides: Floats, box: int, point: Floats) -> float:
-    """The greatest L1 distance that a record in the box can have."""
+    """Return the largest L1 distance that a record in the box can have."""
     d = point.size
     bound = 0.0
     for j in range(d):
@@ -255,11 +231,11 @@ def far_bound(sides: Floats, box: int, point: Floats) -> float:
 
 @inner
 def face(tree: Tree, point: Floats) -> float:
-    """Prepare `tree.slope` and `tree.corner` for `far_bound_by_norm`; gives the part that all boxes share.
+    """Prepare `tree.slope` and `tree.corner` for `far_bound_by_norm`; return the part that all boxes share.
 
     With y = x - centre and q = point - centre: |x - point|^2 = |y|^2 - 2 q.x + 2 q.centre + |q|^2, where |y| is at most
-    the box's norm and q.x at least that of a corner. That is tighter than the distance to the farthest corner, which
-    sticks out of the ball that MDAV leaves.
+    the box's norm and q.x at least that of a corner. This bound is tighter than the distance to the farthest corner,
+    which lies outside the ball of the remaining records.
     """
     d = point.size
     square, shared, origin = 0.0, 0.0, 0.0
@@ -276,7 +252,7 @@ def face(tree: Tree, point: Floats) -> float:
 
 @fused
 def far_bound_by_norm(tree: Tree, box: int, shared: float) -> float:
-    """The greatest squared distance that a record in the box can have."""
+    """Return the largest squared distance that a record in the box can have."""
     bound: float = tree.boxes.norm[box] + shared
     for j in range(tree.slope.size):
         bound -= tree.slope[j] * tree.boxes.sides[box, tree.corner[j]]
@@ -284,11 +260,11 @@ def far_bound_by_norm(tree: Tree, box: int, shared: float) -> float:
 
 
 @inner
-def nearest(tree: Tree, point: Floats, metric: int, found: Nearest) -> None:
-    """Fill `found` with the k records nearest to `point`; boxes nearby come first."""
+def nearest(tree: Tree, point: Floats, metric: int, group_rows: Nearest) -> None:
+    """Fill `group_rows` with the k records nearest to `point`; near boxes come first."""
     blocks, boxes, stack, leaf = tree.blocks, tree.boxes, tree.stack, tree.leaf
     cells, rows, counts, bound = blocks.cells, blocks.rows, blocks.counts, boxes.bound
-    buffer, far = found.buffer, found.far
+    buffer, far = group_rows.buffer, group_rows.far
     size, reach = 0, np.inf
     stack[0], bound[0] = 0, 0.0
     waiting = 1
@@ -302,26 +278,26 @@ def nearest(tree: Tree, point: Floats, metric: int, found: Nearest) -> None:
             width = filled_width(blocks, b)
             block_distances(cells, b, width, point, metric, buffer)
             if hits_below(buffer, width, reach) > 0:
-                size = offer_block(rows, b, counts[b], found, size)
+                size = offer_block(rows, b, counts[b], group_rows, size)
                 reach = far[0] if size == far.size else np.inf
             continue
-        least = np.inf
+        nearest_bound = np.inf
         for child in range(boxes.first[box], boxes.last[box]):
             near = near_bound(boxes.sides, child, point, metric)
             if near <= reach:
                 bound[child] = near
                 stack[waiting] = child
-                if near > least:  # the nearest child stays on top
+                if near > nearest_bound:  # the nearest child stays on top
                     stack[waiting - 1], stack[waiting] = child, stack[waiting - 1]
-                least = near if near < least else least
+                nearest_bound = near if near < nearest_bound else nearest_bound
                 waiting += 1
 
 
 @inner
 def farthest(tree: Tree, point: Floats, metric: int, buffer: Floats) -> int:
-    """The row of the record farthest from `point`; the most promising boxes come first.
+    """Return the row of the record farthest from `point`; the most promising boxes come first.
 
-    A block that was looked at in vain gets a tighter box if it has lost records: boxes shrink where it matters.
+    A block that was searched in vain gets a tighter box if it has lost records: boxes shrink where it matters.
     """
     blocks, boxes, stack, leaf = tree.blocks, tree.boxes, tree.stack, tree.leaf
     cells, rows, counts, bound = blocks.cells, blocks.rows, blocks.counts, boxes.bound
@@ -343,14 +319,14 @@ def farthest(tree: Tree, point: Floats, metric: int, buffer: Floats) -> int:
             elif boxes.loose[box]:
                 tighten(tree, b, buffer)
             continue
-        most = -np.inf
+        farthest_bound = -np.inf
         for child in range(boxes.first[box], boxes.last[box]):
             far = far_bound(boxes.sides, child, point) if metric == L1 else far_bound_by_norm(tree, child, shared)
             if far >= reach:
                 bound[child] = far
                 stack[waiting] = child
-                if far < most:  # the farthest child stays on top
+                if far < farthest_bound:  # the farthest child stays on top
                     stack[waiting - 1], stack[waiting] = child, stack[waiting - 1]
-                most = far if far > most else most
+                farthest_bound = far if far > farthest_bound else farthest_bound
                 waiting += 1
     return row

@@ -11,13 +11,15 @@ from shoal.engine.kernels.compiling import kernel
 
 @kernel("int64[::1](int64[::1], int64[::1], int64[::1], int64)")
 def cut_tree(order: Any, link: Any, edges: Any, k: int) -> Any:
-    """Labels of the trees that remain, numbered in the order of visiting.
+    """Return the labels of the trees that remain, numbered in the order of the rows.
 
-    order: the rows, each after the one it is linked to. link: that row; -1 for the root. edges:
-    the other rows, each standing for the edge to its link, in the order to be tried.
+    `size` is the number of records below a row within its present tree. A cut changes it on the path to the
+    root of the tree. That takes O(height) per cut, never more than building the tree took.
 
-    `size` is kept as the number of records below a row within its present tree. A cut changes it
-    on the way up to the tree's root: O(height) a cut, never more than the tree took to build.
+    Args:
+        order: The rows, each after the one it is linked to.
+        link: That row; -1 for the root.
+        edges: The other rows, each representing the edge to its link, in the order in which they are tried.
     """
     n = order.size
     link = link.copy()

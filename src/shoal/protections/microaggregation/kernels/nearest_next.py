@@ -1,7 +1,7 @@
-"""Visiting all records, always the closest next: to any visited one (Prim's spanning tree) or to the last one (a path).
+"""Visit all records, always the closest one next: to any visited record (Prim's spanning tree) or to the last (a path).
 
-O(n^2) distances and O(n) memory. Prim 1957; the path is the nearest-neighbour tour of the
-travelling salesman.
+It takes O(n^2) distances and O(n) memory (Prim 1957). The path is the nearest-neighbour tour of the
+travelling salesman problem.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from shoal.protections.microaggregation.kernels.columnwise import distances_to
 
 
 class Unvisited(NamedTuple):
-    """The records not yet visited, in the order of their rows, some visited ones among them."""
+    """The records not yet visited, in the order of their rows, and some visited ones."""
 
     rows: Any  # of each position; -1 for visited ones
     columns: Any  # values by column and position
@@ -26,21 +26,21 @@ class Unvisited(NamedTuple):
 
 @inner
 def _next(s: Unvisited, length: int, last: int, tree: bool) -> int:
-    """The position to visit next, the lowest row among equals; -1 if none is left."""
-    best, least = -1, np.inf
+    """Return the position to visit next, the lowest row among equals; -1 if none is left."""
+    best, smallest = -1, np.inf
     for p in range(length):
         if s.rows[p] >= 0:
             if not tree or s.distances[p] < s.closest[p]:
                 s.closest[p] = s.distances[p]
                 s.via[p] = last
-            if s.closest[p] < least or best < 0:
-                best, least = p, s.closest[p]
+            if s.closest[p] < smallest or best < 0:
+                best, smallest = p, s.closest[p]
     return best
 
 
 @inner
 def _close_ranks(s: Unvisited, length: int) -> int:
-    """Move the unvisited records together, in their order; gives their number."""
+    """Move the unvisited records together, in their order; return their number."""
     kept = 0
     for p in range(length):
         if s.rows[p] >= 0:
@@ -53,10 +53,13 @@ def _close_ranks(s: Unvisited, length: int) -> int:
 
 @kernel("Tuple((int64[::1], int64[::1], float64[::1]))(float64[:, ::1], int64, boolean, uint8[::1])")
 def visit(values: Any, first: int, tree: bool, flag: Any) -> Any:
-    """The order of visiting; for each row the visited row it was closest to (-1 for the first), and how far, squared.
+    """Return the order of the visit, the visited row that each row was closest to (-1 for the first), and the squared
+    distance to it.
 
-    tree: closest to any visited record, which makes the rows' links the minimum spanning tree;
-    otherwise to the last one. Ends early, the order unfinished, once the flag is up.
+    Args:
+        tree: Whether the next record is the closest to any visited one, so that the links are the minimum spanning
+            tree; otherwise it is the closest to the last one.
+        flag: The visit ends early, with an unfinished order, once it is set.
     """
     n = values.shape[0]
     order = np.empty(n, dtype=np.int64)

@@ -1,7 +1,7 @@
-"""Records in blocks: column by column within a block, so that distances to a whole block vectorise.
+"""Records in blocks, column by column within a block, so that the distances to a whole block vectorize.
 
-A taken record's place goes to the last record of its block, and the place left empty holds NaN: its
-distance compares false with everything, so that loops may run over full vectors without a tail.
+When a record is removed, the last record of its block takes its slot, and the empty slot holds NaN. Every comparison
+with its distance is false, so that loops can run over full vectors without a remainder.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from shoal.arrays import Floats, Ints
 from shoal.engine.kernels.compiling import fused, inner
 from shoal.engine.kernels.heap import offer
 
-LANES = 16  # LLVM's vector loop takes this many doubles a turn (four vectors of four)
+LANES = 16  # doubles that LLVM's vector loop takes per iteration (four vectors of four)
 
 
 class Blocks(NamedTuple):
-    """`cells[block, column, slot]`, the row in each slot, how many are left, and where each row is (-1: taken)."""
+    """`cells[block, column, slot]`, the row in each slot, the number left, and the place of each row (-1: removed)."""
 
     cells: Floats
     rows: Ints
@@ -58,7 +58,7 @@ def fill_blocks(values: Floats, order: Ints, capacity: int) -> Blocks:
 
 @inner
 def take(blocks: Blocks, row: int) -> int:
-    """Remove a record; gives its block."""
+    """Remove a record; return its block."""
     capacity = blocks.rows.shape[1]
     block, slot = divmod(blocks.places[row], capacity)
     last = blocks.counts[block] - 1
@@ -75,7 +75,7 @@ def take(blocks: Blocks, row: int) -> int:
 
 @inner
 def left_in_order(blocks: Blocks) -> Ints:
-    """The rows that are left, block by block."""
+    """Return the rows that are left, block by block."""
     order = np.empty(blocks.counts.sum(), np.int64)
     m = 0
     for b in range(blocks.counts.size):
@@ -87,18 +87,18 @@ def left_in_order(blocks: Blocks) -> Ints:
 
 @fused
 def filled_width(blocks: Blocks, block: int) -> int:
-    """The slots to look at: those in use, up to a whole vector."""
+    """Return the number of slots to compute: those in use, rounded up to a whole vector."""
     width: int = (blocks.counts[block] + LANES - 1) // LANES * LANES
     return width
 
 
 @inner
-def offer_block(rows: Ints, block: int, count: int, found: Nearest, size: int) -> int:
-    """Offer the records of a block, whose distances stand in the buffer, to the k nearest; gives the heap's size."""
-    k = found.far.size
+def offer_block(rows: Ints, block: int, count: int, nearest: Nearest, size: int) -> int:
+    """Offer the records of a block, with distances in the buffer, to the k nearest; return the size of the heap."""
+    k = nearest.far.size
     for i in range(count):
-        if size < k or found.buffer[i] <= found.far[0]:
-            size = offer(found.far, found.rows, size, found.buffer[i], rows[block, i])
+        if size < k or nearest.buffer[i] <= nearest.far[0]:
+            size = offer(nearest.far, nearest.rows, size, nearest.buffer[i], rows[block, i])
     return size
 
 
@@ -106,7 +106,7 @@ def offer_block(rows: Ints, block: int, count: int, found: Nearest, size: int) -
 def farthest_of_block(
     rows: Ints, block: int, count: int, buffer: Floats, best: float, best_row: int
 ) -> tuple[float, int]:
-    """The farthest record so far, given a block's distances in the buffer; the lowest row among equals."""
+    """Return the farthest record so far, with a block's distances in the buffer; the lowest row among equals."""
     for i in range(count):
         if buffer[i] > best or (buffer[i] == best and rows[block, i] < best_row):
             best, best_row = buffer[i], rows[block, i]
@@ -115,7 +115,7 @@ def farthest_of_block(
 
 @fused
 def hits_below(buffer: Floats, width: int, reach: float) -> int:
-    """How many distances are at most `reach` (a count vectorises, a running minimum does not)."""
+    """Return how many distances are at most `reach` (a count vectorizes, a running minimum does not)."""
     hits = 0
     for i in range(width):
         hits += buffer[i] <= reach
@@ -124,7 +124,7 @@ def hits_below(buffer: Floats, width: int, reach: float) -> int:
 
 @fused
 def hits_above(buffer: Floats, width: int, reach: float) -> int:
-    """How many distances are at least `reach`."""
+    """Return how many distances are at least `reach`."""
     hits = 0
     for i in range(width):
         hits += buffer[i] >= reach

@@ -1,4 +1,4 @@
-"""Orders of records for the path method: where to begin, and a walk through given groups."""
+"""Orders of records for the path method: the first record, and a walk through known groups."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from shoal.engine.kernels.compiling import kernel
-from shoal.protections.microaggregation.kernels.columnwise import distances_to, squared_distance, weighted_mean
+from shoal.engine.kernels.distance import squared_in_order
+from shoal.protections.microaggregation.kernels.columnwise import distances_to, weighted_mean
 
 
 @kernel("int64(float64[:, ::1], float64[::1])")
 def farthest_from_centroid(values: Any, weights: Any) -> Any:
-    """The record farthest from the weighted mean, the lowest row among equals."""
+    """Return the record farthest from the weighted mean, the lowest row among equals."""
     centre = np.empty(values.shape[1])
     weighted_mean(values, weights, centre)
     distances = np.empty(values.shape[0])
@@ -22,20 +23,20 @@ def farthest_from_centroid(values: Any, weights: Any) -> Any:
 
 @kernel("void(float64[:, ::1], int64[::1], int64[::1], int64)")
 def walk_through(values: Any, rows: Any, sizes: Any, first: int) -> None:
-    """Reorder the rows of each group, the groups standing one after the other, so that the closest record comes next.
+    """Reorder the rows of each group, in the order of the groups, so that the closest record comes next.
 
     The walk begins with the row `first`, which must be in the first group; ties go to the lowest row.
     """
     start, last = 0, first
     for size in sizes:
         for p in range(start, start + size):
-            best, least = p, squared_distance(values, rows[p], last)
+            best, smallest = p, squared_in_order(values, rows[p], values, last)
             for q in range(p, start + size):
-                distance = squared_distance(values, rows[q], last)
+                distance = squared_in_order(values, rows[q], values, last)
                 if rows[q] == first:
-                    distance = -1.0  # before any duplicate of it
-                if distance < least or (distance == least and rows[q] < rows[best]):
-                    best, least = q, distance
+                    distance = -1.0  # nearer than any duplicate of it
+                if distance < smallest or (distance == smallest and rows[q] < rows[best]):
+                    best, smallest = q, distance
             rows[p], rows[best] = rows[best], rows[p]
             last = rows[p]
         start += size

@@ -1,17 +1,17 @@
-"""Which groups could still lower the loss, given a price for covering each record: exact, by branch and bound.
+"""Exact search, by branch and bound, for groups that could still lower the loss, given the dual of each record.
 
 The reduced cost of a group is SSE - sum of its records' duals, with SSE = (sum of squared distances of its
 pairs) / size. A partial group S of s records that ends with f has, for the records T still to come,
 
     reduced cost >= pairs(S) / f - duals(S) + sum over u in T of (pairs(u, S) + near(u, f - s - 1) / 2) / f - dual(u)
 
-where near(u, m) is the sum of u's m smallest squared distances to any record: the pairs within T cost at
+where near(u, m) is the sum of the m smallest squared distances of u to any record: the pairs within T cost at
 least half of that for each. The f - s smallest terms bound every completion.
 
-A group put together greedily comes first: the better it is, the fewer records can be in a better one. The search
-visits sets in a fixed order of the candidates, the most promising first, so that each set is met once: all others of a
-set that begins with a candidate are later ones, which bounds it (`first_bounds`). It stops at `most` nodes; what was
-not visited is then bounded by the bounds of the open nodes, so the answer stays valid.
+The first group is formed greedily: the better it is, the fewer records can be in a better one. The search visits sets
+in a fixed order of the candidates, the most promising first, so that each set is visited once. A set that begins with a
+candidate otherwise contains only later candidates, which bounds it (`first_bounds`). The search stops at `most` nodes.
+The bounds of the open nodes then bound the sets that were not visited, so the result stays valid.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from shoal.engine.kernels.compiling import inner, kernel
 from shoal.engine.kernels.copying import copy_first
 from shoal.engine.kernels.distance import squared
 
-WIDEST = 2000  # candidates around one record; more are not searched but bounded
+WIDEST = 2000  # candidates around one record; if there are more, they are bounded, not searched
 
 
 class Found(NamedTuple):
@@ -41,7 +41,7 @@ NOTHING_FOUND = Found(np.zeros((1, 1), dtype=np.int32), np.zeros(1, dtype=np.int
 
 @inner
 def smallest_sums(terms: Floats, count: int, most: int, low: Floats) -> None:
-    """low[m] = the sum of the m smallest of the first `count` terms (infinite where there are fewer)."""
+    """Write low[m] = the sum of the m smallest of the first `count` terms (infinite if there are fewer)."""
     held = 0
     for q in range(count):
         value = terms[q]
@@ -64,7 +64,7 @@ def smallest_sums(terms: Floats, count: int, most: int, low: Floats) -> None:
 def greedy_group(
     x: Floats, dual: Floats, k: int, i: int, m: int, rows: Indices, apart: Floats, sums: Floats, chosen: Indices
 ) -> tuple[float, int]:
-    """A group around record i, one record after the other; its reduced cost per record, and its size, in `chosen`."""
+    """Form a group around record i greedily, in `chosen`; return its reduced cost per record, and its size."""
     best, size = np.inf, 0
     pairs, duals = 0.0, dual[i]
     chosen[0] = i
@@ -90,7 +90,7 @@ def greedy_group(
 
 @inner
 def write_group(found: Found, chosen: Indices, size: int) -> bool:
-    """Add a group to what was found; False if there is no room."""
+    """Add a group to those found; return False if there is no room."""
     if found.filled[0] >= found.rows.shape[0]:
         return False
     row = found.rows[found.filled[0]]
@@ -117,7 +117,7 @@ def keep_useful(
     low: Floats,
     useful: NDArray[np.bool_],
 ) -> float:
-    """Mark the candidates that may be in a completion of S below the limit; gives the bound of all completions."""
+    """Mark the candidates that may be in a completion of S below the limit; return the bound of all completions."""
     useful[:count] = False
     best = np.inf
     for f in range(max(k, s + 1), 2 * k):
@@ -149,7 +149,7 @@ def first_bounds(
     per_record: bool,
     bounds: Floats,
 ) -> None:
-    """For each candidate the bound of the groups that have it and otherwise later candidates only."""
+    """Write, for each candidate, the bound of the groups of it and of later candidates only."""
     bounds[:count] = np.inf
     for f in range(k, 2 * k):
         least = np.inf  # of the terms of all later candidates
@@ -163,7 +163,7 @@ def first_bounds(
 
 @inner
 def fill_row(x: Floats, rows: Indices, count: int, a: int, table: Floats, ready: NDArray[np.bool_]) -> None:
-    """The distances of candidate a to all later ones, once."""
+    """Write the distances of candidate a to all later ones, once."""
     if not ready[a]:
         for q in range(a + 1, count):
             table[a, q] = squared(x, rows[a], x, rows[q])
@@ -190,12 +190,12 @@ def price(
     found: Found,
     flag: Bytes,
 ) -> int:
-    """For each record in first .. last - 1, search the groups with it; gives the number of searches cut short.
+    """Search the groups of each record in first .. last - 1; return the number of searches that were cut short.
 
-    cheapest: lowest[i] becomes a lower bound of reduced cost / size of i's groups, at most `limit`, and every
-    group that lowered it is written to `found`. Otherwise: all groups with i as the first record and a
-    reduced cost up to `limit` are written; the search ends with -1 if there is no room.
-    It also ends with -1, `lowest` unfinished, once the flag is up.
+    If `cheapest`, lowest[i] becomes a lower bound of reduced cost / size of i's groups, at most `limit`, and every
+    group that lowered it is written to `found`. Otherwise all groups with i as the first record and a reduced cost up
+    to `limit` are written, and the result is -1 if there is no room. The result is also -1, with `lowest` unfinished,
+    once the flag is set.
     """
     n, top = x.shape[0], 2 * k - 1
     rows = np.empty((top, n), dtype=np.int32)

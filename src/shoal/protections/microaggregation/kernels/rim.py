@@ -1,10 +1,10 @@
-"""Which record is farthest from a centroid that moves a little at a time.
+"""Find the record farthest from a centroid that moves a little at a time.
 
-The records farthest from an earlier centroid are kept in a list, farthest first. A record's distance to the
-centroid of now is at most the old one plus the way the centroid has gone, so the search ends as soon as that
-bound falls below the best distance found; the bounds carry a margin for rounding, the distances compared are
-exact. The list is drawn up anew when it no longer suffices or when it has cost as much as a new one. Where few records
-are left, looking at all of them costs less than the list.
+A list holds the records farthest from an earlier centroid, the farthest first. The distance of a record to the present
+centroid is at most the old one plus the distance that the centroid has moved. The search ends as soon as that bound
+falls below the best distance so far. The bounds have a margin for rounding; the compared distances are exact. The list
+is made again when it no longer suffices, or when its use has cost as much as a new one. If few records are left,
+comparing all of them costs less than the list.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from shoal.protections.microaggregation.kernels.packed_records import (
     hits_above,
 )
 
-FEW = 1024  # with this many records or fewer, there is no list
+FEW = 1024  # with at most this many records, there is no list
 SHARE = 64  # about one in SHARE is on the list
-SAMPLE = 4096  # about as many records tell how far the list must reach
+SAMPLE = 4096  # number of records, about, that decide how far the list must reach
 MARGIN = 1e-9  # relative slack of the bound: far above the rounding of a distance
 TINY = 1e-150  # absolute slack: squares of smaller distances underflow
 
 
 class Rim(NamedTuple):
-    """The list (rows and lengths), the centroid it was made for, and counters: size, first, cost, last length."""
+    """The list (rows and lengths), its centroid, its size, first entry and cost, and its last length."""
 
     rows: Ints
     lengths: Floats
@@ -45,6 +45,7 @@ class Rim(NamedTuple):
 
 @inner
 def empty_rim(n: int, d: int) -> Rim:
+    """Return a list without records."""
     return Rim(np.empty(n, np.int64), np.empty(n), np.zeros(d), np.zeros(3, np.int64), np.full(1, np.inf))
 
 
@@ -52,7 +53,7 @@ def empty_rim(n: int, d: int) -> Rim:
 def farthest_from_centroid(
     rim: Rim, blocks: Blocks, left: int, values: Floats, centroid: Floats, metric: int, buffer: Floats
 ) -> int:
-    """The row of the record farthest from `centroid`; the lowest row among equals."""
+    """Return the row of the record farthest from `centroid`; the lowest row among equals."""
     if left <= FEW:
         return farthest_of_all(blocks, centroid, metric, buffer)
     if rim.counters[2] <= left // 2:
@@ -65,7 +66,7 @@ def farthest_from_centroid(
 
 @inner
 def farthest_of_all(blocks: Blocks, centroid: Floats, metric: int, buffer: Floats) -> int:
-    """As above, by a look at every record."""
+    """Return the same row, by comparing every record."""
     best, best_row = -1.0, -1
     for b in range(blocks.counts.size):
         width = filled_width(blocks, b)
@@ -77,16 +78,16 @@ def farthest_of_all(blocks: Blocks, centroid: Floats, metric: int, buffer: Float
 
 @inner
 def walk(rim: Rim, places: Ints, values: Floats, centroid: Floats, metric: int) -> tuple[int, bool]:
-    """The farthest record on the list, and whether none that is not on it can be farther."""
+    """Return the farthest record on the list, and whether no other record can be farther."""
     size, first = rim.counters[0], rim.counters[1]
     while first < size and places[rim.rows[first]] < 0:
         first += 1
     rim.counters[1] = first
-    way = length(distance(rim.centre, centroid, metric), metric)
+    moved = length(distance(rim.centre, centroid, metric), metric)
     best, best_row, reach = -1.0, -1, -1.0
     steps = 0
     for i in range(first, size):
-        if (rim.lengths[i] + way) * (1.0 + MARGIN) + TINY < reach:
+        if (rim.lengths[i] + moved) * (1.0 + MARGIN) + TINY < reach:
             break
         steps += 1
         row = rim.rows[i]
@@ -96,7 +97,7 @@ def walk(rim: Rim, places: Ints, values: Floats, centroid: Floats, metric: int) 
         if far > best or (far == best and row < best_row):
             best, best_row, reach = far, row, length(far, metric)
     rim.counters[2] += steps
-    return best_row, (rim.last[0] + way) * (1.0 + MARGIN) + TINY < reach
+    return best_row, (rim.last[0] + moved) * (1.0 + MARGIN) + TINY < reach
 
 
 @inner
@@ -125,7 +126,7 @@ def draw_rim(rim: Rim, blocks: Blocks, centroid: Floats, metric: int, buffer: Fl
 
 @inner
 def sampled_cutoff(blocks: Blocks, centroid: Floats, metric: int, buffer: Floats) -> float:
-    """About the distance that one record in SHARE exceeds; any value would do, the list is only longer or shorter."""
+    """Return about the distance that one record in SHARE exceeds; another value only changes the length of the list."""
     number = blocks.counts.size
     stride = max(1, number // (SAMPLE // LANES))
     top = np.empty(max(1, SAMPLE // SHARE))

@@ -1,6 +1,7 @@
-"""The centroid of what is left while groups are taken out, as a compensated running sum (Neumaier 1974).
+"""The centroid of the remaining records while groups are removed, as a compensated running sum (Neumaier 1974).
 
-Both engines of MDAV take the members of a group out nearest first, so their centroids are the same bit for bit.
+Both engines of MDAV remove the members of a group in the same order, the nearest first. Their centroids are therefore
+identical bit for bit.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from shoal.engine.kernels.compiling import inner
 
 @inner
 def centroid_sums(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Weighted sums of the columns, and of the weights, with what rounding lost of each."""
+    """Return weighted sums of the columns, and of the weights, and the rounding error of each."""
     n, d = values.shape
     sums, lost = np.zeros(d + 1), np.zeros(d + 1)
     for i in range(n):
@@ -25,7 +26,7 @@ def centroid_sums(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
 
 @inner
 def leave(values: Floats, weights: Floats, rows: Ints, sums: Floats, lost: Floats) -> None:
-    """Take a group out of the sums."""
+    """Remove a group from the sums."""
     d = values.shape[1]
     for row in rows:
         for j in range(d):
@@ -35,7 +36,7 @@ def leave(values: Floats, weights: Floats, rows: Ints, sums: Floats, lost: Float
 
 @inner
 def add(sums: Floats, lost: Floats, j: int, x: float) -> None:
-    """Add to a sum and keep what rounding loses."""
+    """Add to a sum and keep the rounding error."""
     old = sums[j]
     new = old + x
     if abs(old) >= abs(x):
@@ -46,16 +47,17 @@ def add(sums: Floats, lost: Floats, j: int, x: float) -> None:
 
 
 @inner
-def keep_own(rows: Ints, own: int) -> None:
-    """See to it that a record is in the group around it: k lower rows may be at distance 0 where squares underflow."""
+def keep_centre(rows: Ints, centre_row: int) -> None:
+    """Make sure that a record is in the group around it: k lower rows may be at distance 0 if squares underflow."""
     for row in rows:
-        if row == own:
+        if row == centre_row:
             return
-    rows[rows.size - 1] = own
+    rows[rows.size - 1] = centre_row
 
 
 @inner
 def set_centroid(sums: Floats, lost: Floats, centroid: Floats) -> None:
+    """Write the centroid that the sums give."""
     d = centroid.size
     weight = sums[d] + lost[d]
     for j in range(d):

@@ -1,11 +1,11 @@
 """The loss of microaggregation for the search: weighted SSE, with O(d) changes (docs/reference/measures.md).
 
-A group's row is its centroid. Every change is written with differences to centroids, never with
-sums of squares, so that large offsets cannot eat the digits. With W the mass of a group and c its centroid:
+The row of a group is its centroid. Every change is computed from differences to centroids, never from
+sums of squares, so that large offsets cost no digits. With W the mass of a group and c its centroid:
 
     x leaves        - w W / (W - w) |x - c|^2
     x enters        + w W / (W + w) |x - c|^2
-    y for x, same w   w sum d (2 (x - c) + (1 - w / W) d), d = y - x
+    y replaces x, same w   w sum d (2 (x - c) + (1 - w / W) d), d = y - x
 
 Sums run in four lanes, as in `squared`.
 """
@@ -73,12 +73,12 @@ def _replacing(
 ) -> float:
     if w[i] == w[j]:
         return w[i] * _exchange(x, i, j, x, i, summary, a, 1.0 - w[i] / mass[a])
-    own, other, between = squared(x, i, summary, a), squared(x, j, summary, a), squared(x, i, x, j)
+    old, new, between = squared(x, i, summary, a), squared(x, j, summary, a), squared(x, i, x, j)
     rest = mass[a] - w[i]
     # |x_j - c'|^2 for the centroid c' of the others, by the rule of cosines.
     lean = w[i] / rest
-    distance = other + lean * (other + own - between) + lean * lean * own
-    return float(w[j] * rest / (rest + w[j]) * distance - w[i] * mass[a] / rest * own)
+    distance = new + lean * (new + old - between) + lean * lean * old
+    return float(w[j] * rest / (rest + w[j]) * distance - w[i] * mass[a] / rest * old)
 
 
 @implement(swapping, Squares)
@@ -104,7 +104,7 @@ def _swapping(
 
 @inlined
 def _exchange(x: Rows, i: Any, j: Any, y: Rows, p: Any, z: Rows, q: Any, factor: float) -> float:
-    """The sum of d (2 (y[p] - z[q]) + factor d) for d = x[j] - x[i]."""
+    """Return the sum of d (2 (y[p] - z[q]) + factor d) for d = x[j] - x[i]."""
     i, j, p, q = np.uint64(i), np.uint64(j), np.uint64(p), np.uint64(q)
     s0 = s1 = s2 = s3 = 0.0
     for c in range(_0, np.uint64(x.shape[1]), _4):
@@ -123,7 +123,7 @@ def _exchange(x: Rows, i: Any, j: Any, y: Rows, p: Any, z: Rows, q: Any, factor:
 def _summarize(
     loss: Squares, x: Rows, w: Vector, summary: Rows, mass: Vector, member: Table, size: Column, a: int
 ) -> float:
-    # Means are taken around the first member: exact for a group of equal records.
+    # Means are computed around the first member, so that they are exact for a group of equal records.
     width = x.shape[1]
     first = member[a, 0]
     total = 0.0

@@ -1,8 +1,8 @@
 """A short round tour through all records: 2-opt and Or-opt over lists of near neighbours.
 
-The travelling salesman's local search (Croes 1958, Or 1976) in the form of Johnson and McGeoch:
-only new edges to near neighbours are tried, and only around records whose edges have changed;
-the reversed part of the tour is the shorter one.
+This is the local search for the travelling salesman problem (Croes 1958, Or 1976) in the form of Johnson and McGeoch.
+It tries only new edges to near neighbours, and only around records whose edges have changed. It reverses the shorter
+part of the tour.
 """
 
 from __future__ import annotations
@@ -13,58 +13,52 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal.engine.kernels.compiling import inner, kernel
-from shoal.protections.microaggregation.kernels.columnwise import distances_to, keep_smallest, squared_distance
+from shoal.engine.kernels.distance import squared_in_order
+from shoal.engine.kernels.heap import sort_nearest
+from shoal.protections.microaggregation.kernels.columnwise import distances_to, keep_nearest
 
-# A move must shorten what it touches by this share: more than rounding can pretend.
+# A move must shorten its edges by this share, which is more than rounding can cause.
 WORTH = 1e-9
-# The longest way that Or-opt moves.
+# The longest segment that Or-opt moves.
 LONGEST = 3
 
 
 @kernel("int64[:, ::1](float64[:, ::1], int64, uint8[::1])")
 def neighbours(values: Any, count: int, flag: Any) -> Any:
-    """The rows of the `count` nearest other records of each, the nearest first, lowest rows first among equals.
+    """Return the rows of the `count` nearest other records of each, the nearest first, lowest rows first among equals.
 
-    Ends early, the rest unfilled, once the flag is up.
+    It ends early, with the rest unfilled, once the flag is set.
     """
     n = values.shape[0]
     columns = np.ascontiguousarray(values.T)
     rows = np.arange(n)
     distances = np.empty(n)
-    heap = np.empty(count, dtype=np.int64)
+    far = np.empty(count)
     near = np.empty((n, count), dtype=np.int64)
     for i in range(n):
         if flag[0] != 0:
             break
         distances_to(columns, 0, n, values[i], distances)
         distances[i] = np.inf
-        keep_smallest(distances, rows, n, heap)
-        for m in range(count):
-            j, at = heap[m], m
-            while at > 0 and (
-                distances[near[i, at - 1]] > distances[j]
-                or (distances[near[i, at - 1]] == distances[j] and near[i, at - 1] > j)
-            ):
-                near[i, at] = near[i, at - 1]
-                at -= 1
-            near[i, at] = j
+        sort_nearest(far, near[i], keep_nearest(distances, rows, n, far, near[i]))
     return near
 
 
 class Tour(NamedTuple):
-    """A round tour, and whose surroundings are to be looked at."""
+    """A round tour, and the rows whose surroundings are still to be searched."""
 
     values: Any
     near: Any  # rows of near neighbours, the nearest first
     stops: Any  # rows in the order of the tour
     place: Any  # the position of each row
-    queue: Any  # rows to look at, in a ring
+    queue: Any  # rows to search, in a ring
     queued: Any
-    ends: Any  # first and number of the queue
+    ends: Any  # first place and length of the queue
 
 
 @inner
 def _push(t: Tour, row: int) -> None:
+    """Append a row to the queue unless it is in it."""
     if not t.queued[row]:
         t.queued[row] = True
         t.queue[(t.ends[0] + t.ends[1]) % t.queue.size] = row
@@ -73,6 +67,7 @@ def _push(t: Tour, row: int) -> None:
 
 @inner
 def _pop(t: Tour) -> int:
+    """Remove the first row of the queue and return it."""
     row: int = t.queue[t.ends[0]]
     t.queued[row] = False
     t.ends[0] = (t.ends[0] + 1) % t.queue.size
@@ -82,12 +77,13 @@ def _pop(t: Tour) -> int:
 
 @inner
 def _far(t: Tour, a: int, b: int) -> float:
-    return sqrt(squared_distance(t.values, a, b))
+    """Return the distance of two rows."""
+    return sqrt(squared_in_order(t.values, a, t.values, b))
 
 
 @inner
 def _step(t: Tour, row: int, way: int) -> Any:
-    """The next stop (way 1) or the one before (way -1)."""
+    """Return the next stop (way 1) or the one before (way -1)."""
     p = t.place[row] + way
     if p == t.stops.size:
         p = 0
@@ -98,7 +94,7 @@ def _step(t: Tour, row: int, way: int) -> Any:
 
 @inner
 def _reverse(t: Tour, a: int, b: int) -> None:
-    """Reverse the way from a to b, or all the rest, which makes the same round tour."""
+    """Reverse the segment from a to b, or all the rest, which gives the same round tour."""
     n = t.stops.size
     i, j = t.place[a], t.place[b]
     count = j - i + 1 if j >= i else j - i + 1 + n
@@ -116,7 +112,7 @@ def _reverse(t: Tour, a: int, b: int) -> None:
 
 @inner
 def _two_opt(t: Tour, a: int, way: int) -> bool:
-    """Link a to a near neighbour b instead of its next stop, and their next stops to each other."""
+    """Link a to a near neighbour b instead of its next stop, and their next stops to each other, if that pays."""
     a_next = _step(t, a, way)
     old = _far(t, a, a_next)
     for b in t.near[a]:
@@ -140,7 +136,7 @@ def _two_opt(t: Tour, a: int, way: int) -> bool:
 
 @inner
 def _move(t: Tour, first: int, last: int, c: int, d: int, turned: bool) -> None:
-    """Take the way first..last out and put it between c and its next stop d; turned: last next to c."""
+    """Move the segment first..last between c and its next stop d; turned: with last next to c."""
     before, after = _step(t, first, -1), _step(t, last, 1)
     # before [first..last] [after..c] d  becomes  before [c..after] [last..first] d ...
     _reverse(t, first, c)
@@ -160,7 +156,7 @@ def _move(t: Tour, first: int, last: int, c: int, d: int, turned: bool) -> None:
 
 @inner
 def _or_opt(t: Tour, a: int, way: int) -> bool:
-    """Move a, or a and one or two stops before it (seen along `way`), to a place next to a near neighbour of a."""
+    """Move a, or a and one or two stops before it (along `way`), next to a near neighbour of a, if that pays."""
     outer = _step(t, a, way)
     old = _far(t, a, outer)
     end = a
@@ -189,7 +185,7 @@ def _or_opt(t: Tour, a: int, way: int) -> bool:
 
 @inner
 def _within(t: Tour, row: int, end: int, way: int, length: int) -> bool:
-    """Is the row one of the `length` stops from `end` along `way`?"""
+    """Return whether the row is one of the `length` stops from `end` along `way`."""
     stop = end
     for _ in range(length):
         if stop == row:
@@ -200,9 +196,9 @@ def _within(t: Tour, row: int, end: int, way: int, length: int) -> bool:
 
 @kernel("int64[::1](float64[:, ::1], int64[:, ::1], int64[::1], uint8[::1])")
 def shorten(values: Any, near: Any, order: Any, flag: Any) -> Any:
-    """The order of a round tour, shortened until no 2-opt or Or-opt move to a near neighbour is worth it.
+    """Return the order of a round tour, shortened until no 2-opt or Or-opt move to a near neighbour pays.
 
-    Ends early, with the tour so far, once the flag is up.
+    It ends early, with the tour so far, once the flag is set.
     """
     n = order.size
     t = Tour(

@@ -1,7 +1,7 @@
-"""Groups like known ones that cost less than their records' duals pay: one record out, one in, or one for another.
+"""Variants of known groups that cost less than the sum of their records' duals: one record less, more, or replaced.
 
-A quick look around, where `pricing.py` searches all groups. With W the mass of a group and c its centroid, a record i
-that leaves takes w W / (W - w) |x_i - c|^2 off the SSE; one that enters adds w W / (W + w) |x - c|^2 to what is left.
+This search is quick, whereas `pricing.py` searches all groups. With W the mass of a group and c its centroid, a record
+i that leaves lowers the SSE by w W / (W - w) |x_i - c|^2. A record that then enters adds w W / (W + w) |x - c|^2.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from shoal.protections.microaggregation.kernels.pricing import NOTHING_FOUND, Fo
 
 @inner
 def around(rows: Indices, size: int, near: Indices, mark: Indices, stamp: int, others: Indices) -> int:
-    """The near records of a group's that are not in it, each once; gives their number."""
+    """Write the near records of a group's records that are not in it, each once; return their number."""
     count = 0
     for s in range(size):
         mark[rows[s]] = stamp
@@ -33,7 +33,7 @@ def around(rows: Indices, size: int, near: Indices, mark: Indices, stamp: int, o
 
 @inner
 def centre(x: Floats, w: Floats, rows: Indices, size: int, without: int, c: Floats) -> float:
-    """The centroid of a group without one of its records (-1: of all), into c's only row; gives the mass."""
+    """Write the centroid of a group without one of its records (-1: of all) into c's only row; return the mass."""
     mass = 0.0
     c[0] = 0.0
     for s in range(size):
@@ -52,13 +52,21 @@ def centre(x: Floats, w: Floats, rows: Indices, size: int, without: int, c: Floa
     )
 )
 def variants(
-    x: Floats, w: Floats, groups: Indices, near: Indices, dual: Floats, k: int, limit: float, most: int, found: Found
+    x: Floats,
+    w: Floats,
+    groups: Indices,
+    near: Indices,
+    dual: Floats,
+    k: int,
+    limit: float,
+    most: int,
+    variant_groups: Found,
 ) -> None:
-    """Of each group's variants with a reduced cost below the limit, the `most` least. Rows are padded with -1."""
+    """Write the `most` cheapest variants of each group whose reduced cost is below the limit, padded with -1."""
     n = x.shape[0]
     mark, others = np.full(n, -1, dtype=np.int32), np.empty(n, dtype=np.int32)
     c = np.empty((1, x.shape[1]))
-    least, code = np.empty(most), np.empty(most, dtype=np.int64)
+    cheapest, code = np.empty(most), np.empty(most, dtype=np.int64)
     for a in range(groups.shape[0]):
         rows = groups[a]
         size = 0
@@ -81,10 +89,10 @@ def variants(
                     j = others[t]
                     reduced += w[j] * mass / (mass + w[j]) * squared(x, j, c, 0) - dual[j]
                 if reduced < limit:
-                    held = offer(least, code, held, reduced, (out + 1) * (n + 1) + t + 1)
+                    held = offer(cheapest, code, held, reduced, (out + 1) * (n + 1) + t + 1)
         for h in range(held):
             out, t = code[h] // (n + 1) - 1, code[h] % (n + 1) - 1
-            row = found.rows[found.filled[0]]
+            row = variant_groups.rows[variant_groups.filled[0]]
             row[:] = -1
             end = 0
             for s in range(size):
@@ -93,4 +101,4 @@ def variants(
                     end += 1
             if t >= 0:
                 row[end] = others[t]
-            found.filled[0] += 1
+            variant_groups.filled[0] += 1

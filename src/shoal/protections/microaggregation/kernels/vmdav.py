@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal.engine.kernels.compiling import inner, kernel
-from shoal.protections.microaggregation.kernels.columnwise import distances_to, keep_smallest, weighted_mean
+from shoal.protections.microaggregation.kernels.columnwise import distances_to, keep_nearest, weighted_mean
 
 
 class Remaining(NamedTuple):
@@ -17,22 +17,26 @@ class Remaining(NamedTuple):
     columns: Any  # values by column and position
     from_centre: Any  # squared distance from the overall centroid
     to_group: Any  # squared distance to the closest member of the group being formed; infinite for members
-    distances: Any  # from the record looked at
+    distances: Any  # from the record under search
+    positions: Any  # 0, 1, 2, ...
+    far: Any  # squared distances of the first members of the group being formed
 
 
 @inner
-def _all_records(values: Any, weights: Any) -> Any:
+def _all_records(values: Any, weights: Any, k: int) -> Any:
+    """Return all records."""
     n, d = values.shape
     centre = np.empty(d)
     weighted_mean(values, weights, centre)
     columns = np.ascontiguousarray(values.T)
     from_centre = np.empty(n)
     distances_to(columns, 0, n, centre, from_centre)
-    return Remaining(np.arange(n), columns, from_centre, np.empty(n), np.empty(n))
+    return Remaining(np.arange(n), columns, from_centre, np.empty(n), np.empty(n), np.arange(n), np.empty(k))
 
 
 @inner
 def _lowest(distances: Any, count: int) -> int:
+    """Return the position of the smallest distance, the first among equals."""
     best = 0
     for p in range(1, count):
         if distances[p] < distances[best]:
@@ -42,6 +46,7 @@ def _lowest(distances: Any, count: int) -> int:
 
 @inner
 def _highest(distances: Any, count: int) -> int:
+    """Return the position of the largest distance, the first among equals."""
     best = 0
     for p in range(1, count):
         if distances[p] > distances[best]:
@@ -53,15 +58,15 @@ def _highest(distances: Any, count: int) -> int:
 def _begin(s: Remaining, e: int, left: int, members: Any) -> None:
     """Make the record at e and its closest the members of a group."""
     distances_to(s.columns, 0, left, s.columns[:, e].copy(), s.to_group)
-    s.to_group[e] = -1.0  # before any duplicate of it
-    keep_smallest(s.to_group, s.rows, left, members)
+    s.to_group[e] = -1.0  # nearer than any duplicate of it
+    keep_nearest(s.to_group, s.positions, left, s.far, members)  # rows have the order of their positions
     for m in members:
         s.to_group[m] = np.inf
 
 
 @inner
 def _draw_near(s: Remaining, member: int, left: int) -> None:
-    """Let the distances to the group know of a member."""
+    """Update the distances to the group with those to a member."""
     distances_to(s.columns, 0, left, s.columns[:, member].copy(), s.distances)
     for p in range(left):
         # Members stay at infinity.
@@ -71,7 +76,7 @@ def _draw_near(s: Remaining, member: int, left: int) -> None:
 
 @inner
 def _to_nearest_other(s: Remaining, candidate: int, left: int) -> float:
-    """Squared distance from a record to its nearest other one that is in no group; infinite if there is none."""
+    """Return the squared distance from a record to the nearest other one in no group; infinite if there is none."""
     distances_to(s.columns, 0, left, s.columns[:, candidate].copy(), s.distances)
     least = np.inf
     for p in range(left):
@@ -82,9 +87,9 @@ def _to_nearest_other(s: Remaining, candidate: int, left: int) -> float:
 
 @inner
 def _extend(s: Remaining, first: int, left: int, members: Any, gamma: float) -> None:
-    """Up to k-1 more members, as long as the closest record is closer to the group than to the others."""
+    """Add up to k-1 more members, as long as the closest record is closer to the group than to the others."""
     for m in members:
-        if m != first:  # whose distances are there already
+        if m != first:  # whose distances are known already
             _draw_near(s, m, left)
     for size in range(members.size, min(2 * members.size - 1, left)):
         candidate = _lowest(s.to_group, left)
@@ -98,7 +103,7 @@ def _extend(s: Remaining, first: int, left: int, members: Any, gamma: float) -> 
 
 @inner
 def _take_away(s: Remaining, left: int, labels: Any, group: int) -> int:
-    """Label the members and move the others together, in their order; gives the number of others."""
+    """Label the members and move the others together, in their order; return the number of others."""
     kept = 0
     for p in range(left):
         if s.to_group[p] == np.inf:
@@ -113,13 +118,13 @@ def _take_away(s: Remaining, left: int, labels: Any, group: int) -> int:
 
 @kernel("int64[::1](float64[:, ::1], float64[::1], int64, float64, uint8[::1])")
 def vmdav(values: Any, weights: Any, k: int, gamma: float, flag: Any) -> Any:
-    """Labels of the groups in the order of forming; -1 for the fewer than k records that are left at the end.
+    """Return labels in the order in which groups are formed; -1 for fewer than k records that are left over.
 
-    Ends early once the flag is up.
+    It ends early once the flag is set.
     """
     n = values.shape[0]
     labels = np.full(n, -1, dtype=np.int64)
-    s = _all_records(values, weights)
+    s = _all_records(values, weights, k)
     members = np.empty(k, dtype=np.int64)
     left, groups = n, 0
     while left >= k and flag[0] == 0:
