@@ -37,7 +37,7 @@ def test_k_is_checked(method):
 @pytest.mark.parametrize("method", WEIGHTED)
 def test_weights_are_checked(method):
     values = np.zeros((9, 1))
-    with pytest.raises(InputError, match="there must be 9 weights"):
+    with pytest.raises(InputError, match="There must be 9 weights"):
         method(values, 3, weights=np.ones(8))
     for wrong in (0.0, -1.0, np.nan, np.inf):
         weights = np.ones(9)
