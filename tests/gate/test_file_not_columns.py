@@ -288,7 +288,7 @@ def test_a_sorted_file_is_refused_unless_shuffled_or_insisted_on(
     path, out = written(survey.sort("income"), tmp_path, ending), tmp_path / f"out.{ending}"
     roles = ["--identifiers", "name", "--confidential", "diagnosis"]
     result = microaggregate(path, out, *roles, code=1)
-    assert "order of the rows follows 'income'" in result.stderr and "--shuffle" in result.stderr and not out.exists()
+    assert "row order follows 'income'" in result.stderr and "--shuffle" in result.stderr and not out.exists()
     microaggregate(path, out, *roles, "--keep-order")
     out.unlink()
     microaggregate(path, out, *roles, "--shuffle")
