@@ -10,6 +10,7 @@ MOST_NAMES = 30  # of a scale with numbers: longer lists are codes or places
 OUTSIDE = frozenset(
     ["refused", "unknown", "other", "missing", "don't_know", "no_answer", "not_stated", "not_applicable", "n/a"]
 )
+RANGE_WORDS = re.compile(r"\b(?:to|and|or|over|under|below|above|more|less|than|from|up|at|least|most)\b|[\d\W_]+")
 NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 # Each scale from its lowest to its highest step; words for the same step are separated by |.
 SCALES = tuple(
@@ -76,6 +77,7 @@ def _by_number(names: Sequence[str]) -> list[str] | None:
     is_code = all(name.isalnum() for name in names) or any(
         match is not None and match.group()[:1] == "0" and len(match.group()) > 1 for match in matches
     )
-    if is_code or len(set(numbers)) < len(numbers):
+    stems = {RANGE_WORDS.sub("", name.lower()) for name in names} - {""}  # what names say besides their numbers
+    if is_code or len(stems) > 1 or len(set(numbers)) < len(numbers):
         return None
     return [name for _, name in sorted(zip(numbers, names, strict=True))]
