@@ -144,3 +144,42 @@ def test_a_column_without_a_role_stops_the_file_but_not_the_figures(people: Path
     assert "What an intruder finds" in shown.stdout and "Blocked by 1 finding: known-k." in shown.stdout
     warned = run(*common)  # nothing is to be written: a warning
     assert "The release check would block this table" in warned.stderr and not target.exists()
+
+
+def test_a_method_that_loses_more_than_mdav_says_so(people: Path) -> None:
+    few = ("--method", "genetic", "--generations", 5, "--population", 10)
+    result = run("microaggregate", people, "-k", 4, *ROLES, *few)
+    assert "method 'genetic' lose" in result.stderr and "Use --method auto" in result.stderr
+    facts = json.loads(run("microaggregate", people, "-k", 4, *ROLES, *few, "--json").stdout)
+    mdav = json.loads(run("microaggregate", people, "-k", 4, *ROLES, "--method", "mdav", "--json").stdout)
+    assert facts["times_mdav"] == pytest.approx(facts["sse"] / mdav["sse"]) and facts["times_mdav"] > 1.5
+    assert (
+        f"{facts['information_loss']:.2f} %" in result.stderr and f"{mdav['information_loss']:.2f} %" in result.stderr
+    )
+
+
+def test_a_method_that_does_not_lose_more_than_mdav_says_nothing(people: Path) -> None:
+    for method in ("mdav", "auto", "path"):
+        result = run("microaggregate", people, "-k", 4, *ROLES, "--method", method, "--json")
+        assert "times_mdav" not in json.loads(result.stdout) and "MDAV" not in result.stderr, method
+
+
+def test_a_bound_that_runs_out_of_time_does_not_call_the_groups_stopped(people: Path) -> None:
+    result = run(
+        "microaggregate", people, "-k", 5, *ROLES, "--method", "mdav", "--bound", "--bound-seconds", 0.001
+    )  # fmt: skip
+    assert "Stopped before" not in result.stderr and "best so far" not in result.stderr
+    assert "the bound was stopped early, the groups are complete" in " ".join(result.stdout.split())
+
+
+def test_a_small_file_is_proved_without_being_asked(people: Path) -> None:
+    facts = json.loads(run("microaggregate", people, "-k", 3, *ROLES, "--effort", "quick", "--json").stdout)
+    assert facts["proved"] is True and facts["gap"] == 0
+    assert facts["lower_bound"] == pytest.approx(facts["information_loss"], rel=1e-9)
+    shown = run("microaggregate", people, "-k", 3, *ROLES, "--effort", "quick").stdout
+    assert re.search(r"no groups lose less than\s+[\d.]+ % \(proved optimal\)", shown)
+
+
+def test_a_proof_about_squared_distances_does_not_claim_the_loss_of_medians(people: Path) -> None:
+    shown = run("microaggregate", people, "-k", 3, *ROLES, "--effort", "quick", "--aggregate", "median").stdout
+    assert "(proved optimal)" not in shown and "labels, medians or rounding add the rest" in " ".join(shown.split())

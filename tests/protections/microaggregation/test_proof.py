@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,8 +21,10 @@ from shoal.engine.partition.subset_row_cuts import VIOLATED, incidence, limits, 
 from shoal.errors import UsageError
 from shoal.protections.microaggregation.kernels.by_subsets import best_by_subsets
 from shoal.protections.microaggregation.kernels.pricing import Found, price
+from shoal.protections.microaggregation.methods.auto import auto
 from shoal.protections.microaggregation.methods.mdav import mdav
-from shoal.protections.microaggregation.proof import _Bound, prove
+from shoal.protections.microaggregation.methods.memetic import memetic
+from shoal.protections.microaggregation.proof import Work, _Bound, prove
 from shoal.protections.microaggregation.squared_error import SquaredError
 
 
@@ -38,7 +41,7 @@ def test_pricing_equals_enumeration(k, n, seed, nodes):
     values = rng.integers(0, 6, size=(n, 2)).astype(float)
     duals = rng.exponential(2.0, size=n)
     x = padded(values)
-    lowest, found = np.zeros(n), Found(np.empty((400, 2 * k - 1), np.int32), np.zeros(1, np.int64))
+    lowest, found = np.zeros(n), Found.with_room(400, 2 * k - 1)
     cut_short = price(x, duals, near_sums(x, k), k, 0.0, True, nodes, 0, n, lowest, found, Control().flag)
     expected = np.array([naive.least_reduced_cost(values, duals, k, i) for i in range(n)])
     assert (lowest <= expected + 1e-9).all()
@@ -55,10 +58,11 @@ def test_bound_is_below_the_optimum_and_proved_is_the_optimum(case):
     for start in (mdav(values, k), KPartition(np.zeros(len(values), dtype=np.int64))):
         found = prove(values, k, start, seconds=None)
         scale = naive.sse(values, np.zeros(len(values)))
+        underflow = np.finfo(np.float64).tiny  # sums of squares below it have no digits to compare
         assert found.sizes.min() >= k
-        assert found.facts["lower_bound"] <= best + 1e-9 * scale
+        assert found.facts["lower_bound"] <= best + 1e-9 * scale + underflow
         if found.facts["proved"]:
-            assert found.sse(values) == pytest.approx(best, rel=1e-8, abs=1e-11 * scale)
+            assert found.sse(values) == pytest.approx(best, rel=1e-8, abs=1e-11 * scale + underflow)
 
 
 @settings(max_examples=60)
@@ -104,7 +108,7 @@ def test_with_cuts_small_files_are_proved_and_the_proof_is_right(k, n, seed):
 def test_cuts_close_most_of_the_gap():
     """On 60 records the relaxation alone stays below the optimum; its bound with cuts comes nearer."""
     values = np.random.default_rng(1).normal(size=(60, 5))
-    search = _Bound(values, 3, refine(SquaredError(values, 3), mdav(values, 3)), None)
+    search = _Bound(values, 3, refine(SquaredError(values, 3), mdav(values, 3)), None, Work())
     control = Control()
     search.generate(control, np.inf)
     alone = search.bound
@@ -124,10 +128,69 @@ def test_a_small_file_is_proved_and_a_stopped_run_says_nothing():
     assert done.facts["proved"] and done.facts["gap"] == 0.0
     assert done.sse(values) <= start.sse(values)
     early = prove(values, 3, start, seconds=0.0)
-    assert early.facts["stopped"] and not early.facts["proved"]
+    assert early.facts["bound_stopped"] and not early.facts["proved"]
+    assert "stopped" not in early.facts, "only the bound was stopped"
     assert 0 < early.facts["lower_bound"] <= done.sse(values)
 
 
 def test_too_many_records_are_refused():
     with pytest.raises(UsageError, match="at most"):
         prove(np.zeros((6003, 1)), 3, KPartition(np.arange(6003) // 3))
+
+
+@pytest.mark.parametrize(
+    "work",
+    [Work(nodes=500), Work(pivots=20), Work(columns=20), Work(programmes=40)],
+    ids=["nodes", "pivots", "columns", "programmes"],
+)
+def test_a_budget_of_work_ends_a_proof_with_a_bound_that_holds(work):
+    values = np.random.default_rng(1).normal(size=(35, 10))
+    start = refine(SquaredError(values, 3), mdav(values, 3))
+    whole, early = prove(values, 3, start, seconds=None), prove(values, 3, start, seconds=None, work=replace(work))
+    assert whole.facts["proved"] and not early.facts["proved"]
+    assert 0 < early.facts["lower_bound"] < whole.sse(values) <= early.sse(values) <= start.sse(values)
+
+
+def test_the_budget_is_counted_in_work_that_is_the_same_on_any_number_of_threads():
+    values = np.random.default_rng(3).normal(size=(80, 4))
+    left = [Work(nodes=40_000, pivots=2_000, columns=1_000, programmes=30_000) for _ in range(2)]
+    start = mdav(values, 4)
+    one, two = (
+        prove(values, 4, start, seconds=None, work=work, control=Control(threads=threads))
+        for work, threads in zip(left, (1, 3), strict=True)
+    )
+    assert left[0] == left[1] != Work(nodes=40_000, pivots=2_000, columns=1_000, programmes=30_000)
+    np.testing.assert_array_equal(one.labels, two.labels)
+    assert one.facts["lower_bound"] == two.facts["lower_bound"]
+
+
+@settings(max_examples=15)
+@given(st.integers(2, 4), st.integers(20, 60), st.integers(1, 6), st.integers(0, 2**31))
+def test_auto_ends_at_the_optimum_of_a_small_file_or_states_the_gap(k, n, d, seed):
+    values = np.random.default_rng(seed).normal(size=(n, d)).round(1)
+    partition = auto(values, k, effort="standard")
+    if partition.facts.get("proved"):
+        exact = prove(values, k, mdav(values, k), seconds=None)
+        assert partition.sse(values) <= exact.sse(values) * (1 + 1e-9)
+    elif d > 1:
+        assert partition.facts["gap"] > 0
+
+
+def test_auto_proves_what_its_search_alone_misses():
+    """On these sets the quick search ends above the optimum."""
+    missed = 0
+    for seed in range(6):
+        values = np.random.default_rng(seed).lognormal(size=(60, 4))
+        alone, proved = memetic(values, 3, effort="quick"), auto(values, 3, effort="quick")
+        assert proved.facts["proved"] and proved.facts["gap"] == 0.0
+        assert proved.facts["lower_bound"] == proved.sse(values)
+        missed += alone.sse(values) > proved.sse(values) * (1 + 1e-9)
+    assert missed > 0
+
+
+def test_auto_proves_nothing_of_weighted_or_larger_files():
+    values = np.random.default_rng(0).normal(size=(60, 2))
+    assert "proved" not in auto(values, 3, effort="quick", weights=np.arange(1.0, 61.0)).facts
+    assert "proved" not in auto(values, 7, effort="quick").facts
+    larger = np.random.default_rng(0).normal(size=(401, 2))
+    assert "proved" not in auto(larger, 3, effort="quick").facts

@@ -102,6 +102,7 @@ class SetPartitioning:
         self._pool, self._n = pool, n
         self._held = self._solved = 0  # columns, and those of the last relaxation
         self.cuts: list[Cut] = []
+        self.looks = 0  # interrupt checks of the last integer programme, if they were limited
         self._solver = highspy.Highs()
         for name, value in (("output_flag", False), ("threads", 1), ("random_seed", 1), ("mip_allow_restart", False)):
             self._solver.setOptionValue(name, value)
@@ -160,7 +161,9 @@ class SetPartitioning:
         """The simplex iterations of the last programme."""
         return int(self._solver.getInfo().simplex_iteration_count)
 
-    def duals(self, seconds: float | None = None, control: Control | None = None) -> tuple[float, Floats] | None:
+    def duals(
+        self, seconds: float | None = None, control: Control | None = None, pivots: float = np.inf
+    ) -> tuple[float, Floats] | None:
         """Return the optimum of the relaxation and its duals (records, then cuts); None if it was not solved."""
         self._grow()
         grown, self._solved = 0 < self._solved < self._held, self._held
@@ -169,6 +172,7 @@ class SetPartitioning:
         self._solver.setOptionValue("simplex_strategy", 4 if grown else 1)
         if seconds is not None:
             self._solver.setOptionValue("time_limit", self._solver.getRunTime() + max(seconds, 0.1))
+        self._solver.setOptionValue("simplex_iteration_limit", int(min(max(pivots, 0), highspy.kHighsIInf)))
         self._run(control)
         if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None
@@ -198,9 +202,15 @@ class SetPartitioning:
             solver.setOptionValue(name, value)
         if seconds is not None:
             solver.setOptionValue("time_limit", solver.getRunTime() + max(seconds, 0.1))
+        self.looks = 0
         if looks is not None:
-            left = iter(range(looks))
-            solver.cbMipInterrupt += lambda event: event.interrupt() if next(left, None) is None else None
+
+            def look(event: Any) -> None:
+                self.looks += 1
+                if self.looks > looks:
+                    event.interrupt()
+
+            solver.cbMipInterrupt += look
         guess = highspy.HighsSolution()
         guess.col_value = start.tolist()
         solver.setSolution(guess)

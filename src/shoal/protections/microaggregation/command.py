@@ -41,9 +41,18 @@ def _rows(facts: Mapping[str, Any]) -> list[list[Any]]:
     if facts.get("notice"):
         rows.append(["note", facts["notice"]])
     if facts.get("lower_bound") is not None:
-        distance = "proved optimal" if facts.get("proved") else f"gap {facts['gap']:.2f} %"
-        rows.append(["no groups lose less than", f"{facts['lower_bound']:.4f} % ({distance})"])
+        rows.append(["no groups lose less than", f"{facts['lower_bound']:.4f} % ({_distance(facts)})"])
     return rows
+
+
+def _distance(facts: Mapping[str, Any]) -> str:
+    """How far the groups are from the lower bound."""
+    if not facts.get("proved"):
+        gap = "no gap is known" if facts.get("gap") is None else f"gap {facts['gap']:.2f} %"
+        return f"{gap}; the bound was stopped early, the groups are complete" if facts.get("bound_stopped") else gap
+    if facts["information_loss"] > facts["lower_bound"] * (1 + 1e-6):
+        return "the groups are proved optimal; labels, medians or rounding add the rest"
+    return "proved optimal"
 
 
 def check_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:

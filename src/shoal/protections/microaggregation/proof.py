@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -45,6 +46,24 @@ PULL = 0.6  # weight of the best duals so far in the next prices
 NEARLY = 0.95  # the most that it is raised to where nothing new is found
 
 
+@dataclass
+class Work:
+    """The work that is left for a proof. It is counted, not timed, so that it is the same on every machine."""
+
+    nodes: float = np.inf  # of the branch and bound that prices groups
+    pivots: float = np.inf  # of the simplex method in relaxations
+    columns: int = MOST_COLUMNS  # the largest number of groups in an integer programme
+    programmes: float = np.inf  # the sum over integer programmes of groups times interrupt checks
+
+    @property
+    def done(self) -> bool:
+        return self.nodes <= 0 or self.pivots <= 0
+
+    def nodes_per_record(self, most: int, records: int) -> int:
+        """The number of nodes that the search around each of so many records may visit."""
+        return int(min(most, max(self.nodes // records, 1)))
+
+
 def prove(
     values: Floats,
     k: int,
@@ -52,15 +71,25 @@ def prove(
     *,
     pool: Pool | None = None,
     seconds: float | None = 60.0,
+    work: Work | None = None,
     control: Control | None = None,
 ) -> KPartition:
-    """The partition, or a better one met on the way, with `lower_bound` (an SSE), `gap` (percent) and `proved`."""
+    """The partition, or a better one met on the way, with `lower_bound` (an SSE), `gap` (percent) and `proved`.
+
+    Args:
+        values: The scaled values, one row per record.
+        k: The smallest size of a group.
+        partition: Groups of at least k records.
+        pool: Groups that are known already.
+        seconds: The proof ends after this time.
+        work: The proof ends after this work; without it, only the time ends it.
+    """
     cpu, clock = time.process_time(), time.monotonic()
     n = len(values)
     check_start(partition, n).check(check_k(k, n))
     if n > EXACT_UP_TO:
         raise UsageError(f"A bound supports at most {EXACT_UP_TO:,} records, not {n:,}. Remove --bound.")
-    search = _Bound(values, k, without_oversized(SquaredError(values, k), partition), pool)
+    search = _Bound(values, k, without_oversized(SquaredError(values, k), partition), pool, work or Work())
     sst = total_squares(values)
     control = (control or current()).part(seconds=seconds)
     control.stage(unit=100.0 / sst if sst > 0 else 1.0)
@@ -88,15 +117,16 @@ def prove(
             ),
         ],
     }
-    facts |= control.facts
+    if control.stopped:
+        facts["bound_stopped"] = True  # the groups were complete before
     return KPartition(search.best.labels, facts)
 
 
 class _Bound:
     """Columns, duals and the best bound so far."""
 
-    def __init__(self, values: Floats, k: int, partition: KPartition, pool: Pool | None) -> None:
-        self.values, self.k, self.best, self.n = values, k, partition, len(values)
+    def __init__(self, values: Floats, k: int, partition: KPartition, pool: Pool | None, work: Work) -> None:
+        self.values, self.k, self.best, self.n, self.work = values, k, partition, len(values), work
         self.x = padded(np.ascontiguousarray(values))
         near, far = neighbour_lists(self.x, 2 * k)
         sums = np.cumsum(far, axis=1)
@@ -118,7 +148,7 @@ class _Bound:
         sizes, costs = self.best.sizes, np.array(self._group_costs())
         centre = (costs / sizes)[self.best.labels]
         pull = PULL
-        while not control.stopped:
+        while not control.stopped and not self.work.done:
             solved = self._relax(control, until)
             if solved is None:
                 return
@@ -149,17 +179,18 @@ class _Bound:
 
     def price(self, prices: Floats, control: Control) -> tuple[Floats | None, list[NDArray[np.int32]]]:
         """The bound of reduced cost per record, and the groups found; None for the bound if stopped on the way."""
-        lowest = np.zeros(self.n)
+        lowest, most = np.zeros(self.n), self.work.nodes_per_record(NODES, self.n)
 
-        def piece(first: int, last: int) -> list[NDArray[np.int32]]:
-            groups = Found(np.empty((40 * (last - first), 2 * self.k - 1), dtype=np.int32), np.zeros(1, dtype=np.int64))
+        def piece(first: int, last: int) -> Found:
+            groups = Found.with_room(40 * (last - first), 2 * self.k - 1)
             if not control.stopped:
-                price(self.x, prices, self.near, self.k, 0.0, True, NODES, first, last, lowest, groups, control.flag)
+                price(self.x, prices, self.near, self.k, 0.0, True, most, first, last, lowest, groups, control.flag)
                 control.advance(0.0)
-            return [row[row >= 0] for row in groups.rows[: groups.filled[0]]]
+            return groups
 
         parts = control.run([partial(piece, *run) for run in runs(self.n, 20)])
-        return None if control.stopped else lowest, [row for part in parts for row in part]
+        self.work.nodes -= sum(int(groups.filled[1]) for groups in parts)
+        return None if control.stopped else lowest, [row for groups in parts for row in _rows(groups)]
 
     def tighten(self, control: Control, until: float) -> None:
         """Cuts and the groups they call for, until a few rounds of cuts have each closed little of the gap."""
@@ -198,7 +229,7 @@ class _Bound:
         bound + share * gap; so the best of the others is the optimum if it is not.
         """
         for share in SHARES:
-            if self.duals is None or control.stopped:
+            if self.duals is None or control.stopped or self.work.programmes <= 0:
                 return
             allowed = share * (self._sse - self.bound) * (1 + 1e-6) + 1e-9 * self._sse
             fitting = self._fitting(self.duals, allowed, control)
@@ -215,7 +246,10 @@ class _Bound:
         left = until - time.monotonic() if np.isfinite(until) else None
         programme = SetPartitioning(pool, self.n)
         programme.cut([cut for cut, dual in self._cuts() if dual < 0.0])
-        labels, proved = programme.best(self.best.labels, nodes=1_000_000, seconds=left, control=control)
+        columns = len(pool.groups)
+        looks = None if np.isinf(self.work.programmes) else int(max(self.work.programmes // columns, 1))
+        labels, proved = programme.best(self.best.labels, nodes=1_000_000, looks=looks, seconds=left, control=control)
+        self.work.programmes -= columns * programme.looks
         better = KPartition(labels)
         if better.sse(self.values) < self._sse:
             self.best, self._sse = better, better.sse(self.values)
@@ -224,7 +258,9 @@ class _Bound:
 
     def _relax(self, control: Control, until: float) -> tuple[float, Floats] | None:
         left = until - time.monotonic() if np.isfinite(until) else None
-        return self.master.duals(left, control)
+        solved = self.master.duals(left, control, self.work.pivots)
+        self.work.pivots -= self.master.iterations
+        return solved
 
     def _fitting(self, duals: Floats, allowed: float, control: Control) -> tuple[Pool, Floats] | None:
         """All groups with a reduced cost up to `allowed`, and it; None if they are too many or the search was stopped.
@@ -242,16 +278,18 @@ class _Bound:
         return pool.part(fits), reduced[fits]
 
     def _search(self, records: Floats, allowed: float, control: Control) -> list[NDArray[np.int32]] | None:
-        groups = Found(np.empty((MOST_COLUMNS, 2 * self.k - 1), dtype=np.int32), np.zeros(1, dtype=np.int64))
+        groups = Found.with_room(self.work.columns, 2 * self.k - 1)
         lowest = np.zeros(self.n)
         for first, last in runs(self.n, 20):
+            most, before = self.work.nodes_per_record(20_000_000, last - first), groups.filled[1]
             cut = price(
-                *(self.x, records, self.near, self.k, allowed, False, 20_000_000),
+                *(self.x, records, self.near, self.k, allowed, False, most),
                 *(first, last, lowest, groups, control.flag),
             )
-            if cut != 0 or not control.advance(0.0, self._sse, "groups that fit in the gap"):
+            self.work.nodes -= int(groups.filled[1] - before)
+            if cut != 0 or self.work.done or not control.advance(0.0, self._sse, "groups that fit in the gap"):
                 return None
-        return [row[row >= 0] for row in groups.rows[: groups.filled[0]]]
+        return _rows(groups)
 
     def _cuts(self) -> Iterator[tuple[Cut, float]]:
         """The cuts that the bound uses, with their duals."""
@@ -261,6 +299,11 @@ class _Bound:
         pool = Pool(self.pool.loss)
         pool.add(self.best.members())
         return pool.costs
+
+
+def _rows(groups: Found) -> list[NDArray[np.int32]]:
+    """The records of each group that was found."""
+    return [row[row >= 0] for row in groups.rows[: groups.filled[0]]]
 
 
 def _variants(partition: KPartition, near: NDArray[np.int32], k: int) -> Iterator[NDArray[Any]]:

@@ -128,7 +128,7 @@ class SquaredError(GroupLoss):
     ) -> list[Indices]:
         rows = np.full((len(groups), self.most), -1, dtype=np.int32)
         rows[np.arange(self.most) < np.array([group.size for group in groups])[:, None]] = np.concatenate(groups)
-        variant_groups = Found(np.empty((len(groups) * count, self.most), dtype=np.int32), np.zeros(1, dtype=np.int64))
+        variant_groups = Found.with_room(len(groups) * count, self.most)
         dual = np.ascontiguousarray(duals)
         variants(self.records, self.weights, rows, near, dual, self.k, limit, count, variant_groups)
         return [row[row >= 0] for row in variant_groups.rows[: variant_groups.filled[0]]]

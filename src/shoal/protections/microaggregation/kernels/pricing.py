@@ -30,13 +30,18 @@ WIDEST = 2000  # candidates around one record; if there are more, they are bound
 
 
 class Found(NamedTuple):
-    """Groups that were found: a row of records each, padded with -1; how many, in `filled`."""
+    """Groups that were found: a row of records each, padded with -1; `filled`: how many, and the nodes visited."""
 
     rows: Indices
     filled: NDArray[np.int64]
 
+    @staticmethod
+    def with_room(groups: int, most: int) -> Found:
+        """Nothing yet, and room for so many groups of at most `most` records."""
+        return Found(np.empty((groups, most), dtype=np.int32), np.zeros(2, dtype=np.int64))
 
-NOTHING_FOUND = Found(np.zeros((1, 1), dtype=np.int32), np.zeros(1, dtype=np.int64))
+
+NOTHING_FOUND = Found.with_room(1, 1)
 
 
 @inner
@@ -301,4 +306,5 @@ def price(
                 count[level], pointer[level], pairs[level], duals[level] = kept, 0, p_new, d_new
                 depth = level
         lowest[i] = min(best, opened)
+        found.filled[1] += nodes
     return cut_short
