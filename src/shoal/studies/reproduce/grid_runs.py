@@ -34,7 +34,7 @@ def origin_of(runs: Mapping[str, pl.DataFrame], smaller: str) -> str:
         counts = [f"{name} ({runs[name].height:,} runs)" for name in begun]
         sentences.append(f"Shoal has made some repeats of the whole published grid, not all ten, on {_listed(counts)}.")
     if others:
-        sentences.append(f"The published grid has not run yet on {_listed(others)}. Their values come from {smaller}.")
+        sentences.append(f"The published grid was not run yet on {_listed(others)}. Their values come from {smaller}.")
     return " ".join(sentences)
 
 
