@@ -162,7 +162,7 @@ def test_single_group_is_warned_of_and_succeeds(tmp_path: Path) -> None:
     source.write_text(GOOD)
     result = attempt("microaggregate", source, "-k", 30, "--json", "-o", target)
     assert result.exit_code == 0
-    assert "single group" in result.stderr
+    assert "form one group" in result.stderr
     assert json.loads(result.stdout)["groups"] == 1
     assert pl.read_csv(target).n_unique() == 1
 

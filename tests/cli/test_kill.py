@@ -19,7 +19,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.engine.partition.chains import PIECES
+from shoal.engine.partition.chains import MIN_BATCHES
 from shoal.protections.microaggregation.effort import proposals
 from shoal.sources.files import write_file
 
@@ -125,7 +125,7 @@ def test_what_was_done_is_not_done_again(records: Path, tmp_path: Path) -> None:
         done, own = _noted(noted)
         if had_state:
             begun = done - own
-            assert begun > 0 and reached + TOTAL / PIECES - begun <= TOTAL / 10
+            assert begun > 0 and reached + TOTAL / MIN_BATCHES - begun <= TOTAL / 10
         reached = done
         if told:
             break

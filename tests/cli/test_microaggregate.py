@@ -103,7 +103,7 @@ def test_missing_rows_are_dropped_on_request(tmp_path: Path) -> None:
     source, target = tmp_path / "in.csv", tmp_path / "out.csv"
     source.write_text("a,b\n" + "".join(f"{i * 37 % 101},{'' if i == 3 else i % 7}\n" for i in range(30)))
     result = run("microaggregate", source, "-k", 3, "--missing", "drop", "-o", target)
-    assert "1 row of 30 left out" in result.stderr
+    assert "1 of 30 rows was dropped" in result.stderr
     assert pl.read_csv(target).height == 29
     run("microaggregate", source, "-k", 3, "--missing", "median", "-o", target)
     assert pl.read_csv(target).height == 30
