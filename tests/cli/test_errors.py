@@ -122,7 +122,7 @@ def test_unknown_method(tmp_path: Path) -> None:
 
 def test_univariate_of_several_columns_names_the_ways_out(tmp_path: Path) -> None:
     message = refused(tmp_path, GOOD, "--method", "univariate")
-    assert "one column" in message and "mdav" in message
+    assert "exactly one column" in message and "--method univariate" in message and "--quasi" in message
 
 
 def test_an_identifier_without_a_role_is_refused_and_named(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ImportError(name)
 
     monkeypatch.setattr(analysis.importlib, "import_module", absent)
-    with pytest.raises(ShoalError, match=r"pip install 'shoal\[study\]'"):
+    with pytest.raises(ShoalError, match=r"pip install statsmodels"):
         analyse(made_runs(1.0))
 
 

@@ -204,7 +204,7 @@ def test_the_front_can_be_picked_from(tmp_path):
         ({"quasi": ["town"], "granularity": {"town": 5}}, "holds names: granularity"),
         ({"quasi": ["town"], "method": "nsga2", "effort": "quick"}, "The method nsga2 does not use effort"),
         ({"quasi": ["town"], "method": "nsga2", "order": "auto"}, "in a given order"),
-        ({"quasi": ["town"], "order": "taxonomy"}, "has none"),
+        ({"quasi": ["town"], "order": "taxonomy"}, "but no taxonomy"),
         ({"quasi": ["town"], "weights": {"town": -1}}, "weights must be"),
     ],
 )

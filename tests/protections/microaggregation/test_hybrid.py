@@ -101,8 +101,8 @@ def test_ctrl_c_ends_with_the_best_so_far() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"macro_size": 13}, "multiple of k = 3 and at least 6, not 13: take 12"),
-        ({"macro_size": 3}, "at least 6, not 3: take 6"),
+        ({"macro_size": 13}, "multiple of k = 3 and at least 6, not 13. Use 12"),
+        ({"macro_size": 3}, "at least 6, not 3. Use 6"),
         ({"heuristic": "mst"}, "heuristic must be mdav or md, not 'mst'"),
         ({"macro_split": "twostep"}, "Did you mean 'two-step'"),
         ({"runs": 0}, "runs must be at least 1"),

@@ -285,7 +285,7 @@ def test_too_large_domains_are_refused_with_the_ways_out():
 def test_a_matrix_that_is_too_large_is_refused(monkeypatch):
     monkeypatch.setattr("shoal.table.mixed.MOST_BYTES", 8 * 300 * 40)
     frame = pl.DataFrame({"x": np.arange(300.0), "town": [f"t{i % 50}" for i in range(300)]})
-    with pytest.raises(InputError, match=r"51 dimensions.*'town' with 50 values"):
+    with pytest.raises(InputError, match=r"51 dimensions.*'town' has the most values \\(50\\)"):
         microaggregate(read(frame, quasi=["x", "town"], numeric="x"), 3)
 
 
@@ -382,7 +382,7 @@ def test_options_that_do_not_exist_are_refused_for_labels_alone():
 
 
 def test_labels_have_no_unit_without_a_scale():
-    with pytest.raises(UsageError, match="sex hold labels, which have no unit"):
+    with pytest.raises(UsageError, match="sex hold labels, which must be scaled"):
         microaggregate(survey(quasi=["age", "sex"]), 5, scaling="none")
 
 
@@ -427,7 +427,10 @@ def test_missing_labels_are_a_value_and_missing_ranks_are_not():
     labels = microaggregate(read(frame, quasi=["x", "town"]), 3, method="mdav").frame["town"]
     assert labels.to_list() == [None] * 3 + ["b"] * 4
     table = read(frame, quasi=frame.columns, order=order)
-    with pytest.raises(InputError, match="'edu' has 1 missing value, the first in row 4; 'day' too.*--missing drop"):
+    with pytest.raises(
+        InputError,
+        match="'edu' has 1 missing value, the first in row 4. Other columns with missing values: 'day'.*--missing drop",
+    ):
         microaggregate(table, 2)
     with pytest.warns(ShoalWarning) as noticed:
         dropped = microaggregate(table, 2, method="mdav", missing="drop")
@@ -599,7 +602,7 @@ def test_five_rows_of_one_person_are_no_group_of_five():
     assert release.frame.columns == ["x"]
     with pytest.raises(InputError, match=r"8 units \(values of 'pid'\), fewer than k = 9"):
         microaggregate(read(frame, quasi="x", unit="pid"), 9)
-    with pytest.raises(UsageError, match="cannot count units"):
+    with pytest.raises(UsageError, match="does not support units"):
         microaggregate(read(frame, quasi="x", unit="pid"), 5, bound=True)
     gaps = frame.with_columns(pid=pl.when(pl.int_range(40) == 7).then(None).otherwise("pid"))
     with pytest.raises(InputError, match="unit column 'pid' has 1 missing values, the first in row 8"):

@@ -38,6 +38,10 @@ def _rows(facts: Mapping[str, Any]) -> list[list[Any]]:
         ["largest group", facts["largest_group"]],
         ["information loss", f"{facts['information_loss']:.4f} %"],
     ]
+    if facts.get("times_mdav"):
+        rows.append(
+            ["loss of MDAV's groups", f"lower: {facts['method']} has {facts['times_mdav']:.3g} times their SSE"]
+        )
     if facts.get("notice"):
         rows.append(["note", facts["notice"]])
     if facts.get("lower_bound") is not None:

@@ -46,6 +46,7 @@ from shoal.table.roles import names as names_of
 from shoal.table.table import Table
 
 NEVER_ABOVE_MDAV = ("auto", "anneal", "blocks", "exact", "mdav", "memetic")  # optimal, or begun with MDAV's groups
+FAR_ABOVE_MDAV = 1.5  # times the squared error of MDAV from which on a warning says so, beside the table
 FEW_FOR_MDAV = 50_000  # records that MDAV groups at once, even after the search was stopped
 OF_ONE_SEARCH = ("checkpoint", "resume", "start")  # options that a search in several classes cannot have
 
@@ -176,11 +177,12 @@ class Search:
         if searched.sse <= squares * (1 + 1e-9):
             return {}
         times = searched.sse / squares if squares > 0 else np.inf
-        notice(
-            f"The groups of method {self.method!r} lose {searched.information_loss:.2f} % of the information; those of "
-            f"MDAV lose {Loss(squares, searched.sst).information_loss:.2f} %. Use --method auto for the least loss, or "
-            "--method mdav."
-        )
+        if times > FAR_ABOVE_MDAV:
+            notice(
+                f"The groups of method {self.method!r} lose {searched.information_loss:.2f} % of the information; "
+                f"those of MDAV lose {Loss(squares, searched.sst).information_loss:.2f} %. Use --method auto for the "
+                "least loss, or --method mdav."
+            )
         return {"times_mdav": times}
 
     def _in_classes(self, scaled: Floats, weights: Floats | None, classes: Ints) -> KPartition:
