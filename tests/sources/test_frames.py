@@ -200,7 +200,7 @@ def test_broken_column_files_are_told(ending: str, tmp_path: Path) -> None:
         read(path)
     with pytest.raises(UsageError, match="delimiter=';' has no effect: only text files"):
         read(path, delimiter=";")
-    with pytest.raises(UsageError, match="encoding='utf-8' has no effect: .parquet files do not use it"):
+    with pytest.raises(UsageError, match=f"encoding='utf-8' has no effect: .{ending} files do not use it"):
         read(path, encoding="utf-8")
 
 
