@@ -125,7 +125,7 @@ def test_several_sets_are_each_k_anonymous(tmp_path):
     assert release.findings.figures.known.k == joint < 5
     with pytest.warns(ShoalWarning, match="does not have k = 5"):
         assert release.table is release.frame
-    with pytest.raises(PromiseError, match=f"may know k is {joint}, not 5"):
+    with pytest.raises(PromiseError, match=f"may know, k is {joint} instead of 5"):
         release.save(tmp_path / "out.csv")
     assert not list(tmp_path.iterdir())
     assert release.save(tmp_path / "out.csv", accept_k=joint).exists()
