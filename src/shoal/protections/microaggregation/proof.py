@@ -92,7 +92,7 @@ def prove(
     search = _Bound(values, k, without_oversized(SquaredError(values, k), partition), pool, work or Work())
     sst = total_squares(values)
     control = (control or current()).part(seconds=seconds)
-    control.stage(unit=100.0 / sst if sst > 0 else 1.0)
+    control.stage("proof", unit=100.0 / sst if sst > 0 else 1.0)
     until = np.inf if seconds is None else clock + seconds
     search.generate(control, until)
     if not control.stopped:
@@ -117,6 +117,7 @@ def prove(
             ),
         ],
     }
+    control.advance(1.0, sse, "proof")
     if control.stopped:
         facts["bound_stopped"] = True  # the groups were complete before
     return KPartition(search.best.labels, facts)
