@@ -93,6 +93,7 @@ def prove(
     sst = total_squares(values)
     control = (control or current()).part(seconds=seconds)
     control.stage("proof", unit=100.0 / sst if sst > 0 else 1.0)
+    control.advance(0.0, search.best.sse(values), "proof")
     until = np.inf if seconds is None else clock + seconds
     search.generate(control, until)
     if not control.stopped:
