@@ -155,7 +155,7 @@ def test_a_table_changed_since_it_was_read_is_no_longer_its_file(people: Path) -
     )
     rows.write_csv(people)
     table = shoal.read(people, quasi=["age", "income"])
-    with pytest.warns(ShoalWarning, match="left out"):
+    with pytest.warns(ShoalWarning, match="rows were dropped"):
         dropped = table.with_missing("drop")
     recipe = shoal.microaggregate(dropped, 4, method="mdav").recipe
     assert recipe is not None and recipe.input.file is None
