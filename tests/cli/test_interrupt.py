@@ -148,6 +148,7 @@ MASKED = {
 }  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:The groups of method 'genetic' lose")
 @pytest.mark.parametrize("name", PLAIN)
 def test_every_search_tells_how_far_it_is_and_its_best_and_the_trace_has_the_same(name: str, people: Path) -> None:
     told: list[tuple[str, float, float, float | None]] = []
