@@ -131,11 +131,12 @@ def protect(
     columns = tuple(table.quasi_columns(to_protect=True, numbers_only=True))
     clock, control = Clock(), current()
     table = table.with_missing(replacing.missing, columns)
+    k = check_k(k, table.rows)
     values = table.numbers(columns)
     scaled = scale(values, CONVENTIONS[convention].scaling)
     cost = GroupingCost(
         scaled,
-        check_k(k, table.rows),
+        k,
         convention,
         threads=control.threads,
         seed=searching.seed,
