@@ -12,6 +12,7 @@ from deviation_loss import AbsoluteDeviation
 from odd_records import records, some_weights
 from reference import search as naive
 from shoal.engine.control import Control
+from shoal.engine.kernels.compiling import load_numba
 from shoal.engine.kernels.prefetch import LARGE, LINE, filled
 from shoal.engine.partition import windows
 from shoal.engine.partition.kernels.anneal import anneal
@@ -23,6 +24,8 @@ from shoal.engine.partition.space import search_space
 from shoal.protections.microaggregation.kernels.squares import Squares
 from shoal.protections.microaggregation.methods.mdav import mdav
 from shoal.protections.microaggregation.squared_error import SquaredError
+
+load_numba()  # the functions below are compiled here, also where the library has all kernels
 
 
 @numba.njit
