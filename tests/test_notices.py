@@ -33,7 +33,7 @@ def test_a_table_has_the_notices_of_reading_and_a_release_those_and_its_own(gaps
     with pytest.warns(ShoalWarning) as shown:
         release = shoal.microaggregate(table, 3, method="mdav", missing="drop")
     assert [str(w.message) for w in shown] == list(release.notices[1:])
-    assert release.notices[0] == table.notices[0] and "1 row of 30 left out" in release.notices[1]
+    assert release.notices[0] == table.notices[0] and "1 of 30 rows was dropped" in release.notices[1]
     assert shown[0].filename == __file__  # the line that called, not a worker thread's
 
 

@@ -97,7 +97,8 @@ def watched(control, work, *told):
     os.pwrite(file, b"%20d %20d" % (control.done, own), 0)
     return go_on
 Control.advance = watched
-release = shoal.microaggregate(records, 3, effort="thorough", checkpoint=state, resume=os.path.exists(state), threads=1)
+options = {"effort": "thorough", "checkpoint": state, "resume": os.path.exists(state), "threads": 1}
+release = shoal.microaggregate(records, 3, method="memetic", **options)  # auto would prove the optimum after it
 print(json.dumps([release.facts["proposals"], own, release.facts["sse"]]))
 """
 

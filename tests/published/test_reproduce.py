@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from shoal.cli import main
 from shoal.protections.grouping.gomm import GommSettings
 from shoal.protections.regions.by_evolution import Settings
-from shoal.protections.regions.task import Answer
+from shoal.protections.regions.task import Answer, Solution, Verdict
 from shoal.studies import datasets
 from shoal.studies.military_task import military_task
 from shoal.studies.reproduce import ENTRIES, reproduce
@@ -45,13 +45,17 @@ CHEAP = {
     "ga-small": Cheap(Grid((0.1,), (0.3,), (10,), repeats=2, generations=40)),
     "sensitivity": Cheap((SMALL, 5)),
     "hybrid": Cheap(5, files=("census",)),
-    "gomm": Cheap(Budget((100,), GommSettings(10, 2), False, 1, 1), files=("water", "census"), fixed=("Table 2.1",)),
+    "gomm": Cheap(
+        Budget((100,), GommSettings(10, 2), False, 1, 1),
+        files=("water", "census"),
+        fixed=("Table 2.1",),
+        equal=("groups ours",),
+    ),
     "operators": Cheap(Monitored(2, 8, 1), files=("water", "census")),
     "adult": Cheap((200, (5,), "quick", 1), {"PRINTED_POPULATIONS": {100: (5, 55, -0.661)}}, files=("adult",)),
     "military": Cheap(
         (Settings(runs=1, generations=1, population=10, pairs=4), 2, 1),
-        fixed=("Table 2:", "Table 3:", "Fig. 1:", "Feasible"),
-        equal=("from the printed Table 3",),
+        fixed=("Table 2:", "Table 3:", "Fig. 1:", "Feasible", "Section 5"),  # so short a run finds nothing feasible
     ),
 }
 
@@ -72,13 +76,14 @@ def test_another_input_gives_other_figures(
         monkeypatch.setattr(module, attribute, value)
     if name == "hybrid":
         monkeypatch.setattr(module, "HYBRID", [row for row in module.HYBRID if row["dataset"] == "census"])
-    before = reproduce(name, shared_data, quick=True)
+    first = 0 if cheap.files else 1  # the runs that the package keeps are of seed 0
+    before = reproduce(name, shared_data, quick=True, seed=first)
     if name == "representatives":
         monkeypatch.setattr(module, "REPRESENTATIVES", [{**row, "n": row["n"] + 1} for row in module.REPRESENTATIVES])
         monkeypatch.setattr(module, "SIZES", (13, 30))
     for file in cheap.files:
         perturbed(file, shared_data).write_csv(tmp_path / f"{file}.csv")
-    after = reproduce(name, tmp_path if cheap.files else shared_data, quick=True, seed=0 if cheap.files else 1)
+    after = reproduce(name, tmp_path if cheap.files else shared_data, quick=True, seed=0 if cheap.files else 2)
     fixed = cheap.fixed
     assert [t["title"] for t in before.tables] == [t["title"] for t in after.tables] or name == "military"
     for old, new in zip(before.tables, after.tables, strict=True):
@@ -91,9 +96,11 @@ def test_another_input_gives_other_figures(
 def copied_cells(old: Any, new: Any, equal: tuple[str, ...] = ()) -> list[tuple[Any, ...]]:
     """Cells of ours that hold a printed value of their row, and hold it for another input too.
 
-    Where a table has printed rows instead of columns, a row is compared with the printed one of its set or k.
+    Where a table has printed rows instead of columns, a row is compared with the printed one of its set or k. A small
+    whole number agrees by chance, so it counts only where the whole column agrees.
     """
     copies = []
+    columns: dict[str, list[tuple[bool, tuple[Any, ...]]]] = {}
     known: dict[Any, list[Any]] = {}
     for before, after in zip(old["rows"], new["rows"], strict=False):
         if "printed" in before:
@@ -104,9 +111,17 @@ def copied_cells(old: Any, new: Any, equal: tuple[str, ...] = ()) -> list[tuple[
             theirs = [before[i] for i in _columns(old, True) if _same_kind(before[i], before[j])]
             if before[0] in known and j > 0:
                 theirs.append(known[before[0]][j])
-            unchanged = before[j] == after[j] and not isinstance(before[j], str)
-            if unchanged and before[j] is not None and before[j] in theirs and name not in equal:
-                copies.append((old["title"], *before[:2], name, before[j]))
+            if isinstance(before[j], str) or before[j] is None or not theirs or name in equal:
+                continue
+            copied = before[j] == after[j] and before[j] in theirs
+            cell = (old["title"], *before[:2], name, before[j])
+            if float(before[j]).is_integer() and before[j] < 1000:
+                columns.setdefault(name, []).append((copied, cell))
+            elif copied:
+                copies.append(cell)
+    for cells in columns.values():
+        if all(copied for copied, _ in cells):
+            copies += [cell for _, cell in cells]
     return copies
 
 
@@ -177,6 +192,18 @@ def test_the_mean_metric_is_computed_from_the_published_table(monkeypatch: pytes
     monkeypatch.setattr(module, "ROWS", [row._replace(metric=row.metric + 1) for row in module.ROWS[:-1]])
     after = [row[2] for row in module.summary_table(task, answer)["rows"]]
     assert all(old != new for old, new in zip(before, after, strict=True))
+
+
+def test_the_mean_metric_of_a_run_is_that_of_its_solutions() -> None:
+    module: Any = importlib.import_module("shoal.studies.reproduce.military")
+    task = military_task(0)
+    ours = []
+    for distortions in ((400.0, 500.0), (90.0,)):
+        none, fine = np.empty(0, np.int64), Verdict(1.0, np.empty(0, np.int64), 0, True)
+        found = [Solution(none, task.signal.counts, distortion, fine) for distortion in distortions]
+        ours.append([row[3] for row in module.summary_table(task, Answer(found, 10))["rows"]])
+    cells = 13 * len(task.region)
+    assert ours == [["450.000", 100 * 450 / cells, 20.0], ["90.000", 100 * 90 / cells, 10.0]]
 
 
 def test_the_parameters_and_the_example_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 Numbers and dates are mapped by intervals, so that a number never seen before falls into the interval that contains it.
 A name never seen before is an error, and so is a number outside every interval. The first and the last interval of an
-open domain have no lower or upper bound, which is null in the file.
+open domain have no lower or upper bound, which is "open" in the file.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from shoal.table.domain import Domain
 from shoal.table.labels import group_names
 
 FORMAT = "shoal generalization"
+OPEN = "open"  # a bound that is infinite
 
 
 @dataclass(frozen=True)
@@ -194,11 +195,11 @@ def _read_group(entry: Any, column: str, numeric: bool, dates: bool) -> Group:
 
 
 def _read_bound(entry: Dict[str, Any], key: str, what: str, dates: bool) -> float | None:
-    """A bound; None if the group has no numbers, infinite if the file has null for it."""
+    """A bound; None if the group has no numbers, infinite if it is open."""
     if key not in entry:
         return None
     bound = entry[key]
-    if bound is None:
+    if bound == OPEN:
         return -math.inf if key == "low" else math.inf
     if dates:
         _require(isinstance(bound, str), f"{what} has the bound {bound!r}, not a date such as '2001-03-31'")
@@ -259,7 +260,7 @@ def _group_dict(group: Group, dates: bool) -> dict[str, Any]:
 
 
 def _bound(value: float, dates: bool) -> Any:
-    """A bound as the file has it: null where there is none, dates in ISO form."""
+    """A bound as the file has it: dates in ISO form."""
     if math.isinf(value):
-        return None
+        return OPEN
     return date_text(value, "day") if dates else value
