@@ -18,7 +18,7 @@ import polars as pl
 from scipy.stats import chisquare
 
 from shoal.protections.regions import mask_group
-from shoal.protections.regions.by_evolution import Settings, mask_by_evolution
+from shoal.protections.regions.by_evolution import MemeticSettings, mask_by_evolution
 from shoal.protections.regions.by_flow import flow_seeds, mask_by_flow
 from shoal.protections.regions.flow import Network
 from shoal.protections.regions.similarity import matching_values
@@ -42,10 +42,10 @@ def small() -> None:
     timed("flow for a given signal", lambda: network.reach(flow.counts))
     best = timed("masked optimum and lower bound", lambda: mask_by_flow(task, network=network))
     print(f"  metric {best.solutions[0].distortion}, lower bound {best.bound}, {len(best.solutions)} solutions")
-    one = Settings(runs=1)
+    one = MemeticSettings(runs=1)
     run = timed("memetic run, 100 x 1,000", lambda: mask_by_evolution(task, one, network=network))
     seeds = flow_seeds(task, network)
-    tau = Settings(runs=1, tau=True)
+    tau = MemeticSettings(runs=1, tau=True)
     seeded = timed("  with tau and flow seeds", lambda: mask_by_evolution(task, tau, seeds=seeds, network=network))
     for name, answer in (("plain", run), ("seeded", seeded)):
         found = answer.solutions[0] if answer.solutions else answer.fittest
@@ -74,7 +74,7 @@ def large(records: int = 1_000_000, districts: int = 500) -> None:
     print(
         f"  metric {best.distortion if best else None}, lower bound {answer.bound}, {len(answer.solutions)} solutions"
     )
-    light = Settings(runs=1, generations=50)
+    light = MemeticSettings(runs=1, generations=50)
     timed("memetic run, 100 x 50", lambda: mask_by_evolution(task, light, network=network))
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB")
 

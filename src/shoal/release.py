@@ -29,7 +29,7 @@ from shoal.table.table import Table
 if TYPE_CHECKING:
     from pathlib import Path as _Path
 
-    from shoal.engine.trace import Point
+    from shoal.engine.trace import TracePoint
     from shoal.gate.findings import Findings
     from shoal.gate.saving import Saving
     from shoal.protections.protection import Protection
@@ -85,7 +85,7 @@ class Release:
     secret: str | None = None
     versions: dict[str, str] = field(default_factory=dict)
     checksum: str | None = None
-    trace: tuple[Point, ...] = ()
+    trace: tuple[TracePoint, ...] = ()
     notices: tuple[str, ...] = ()
     within: tuple[str, ...] = ()
     promises: tuple[Promise, ...] = ()

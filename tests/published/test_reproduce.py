@@ -14,14 +14,14 @@ from click.testing import CliRunner
 
 from shoal.cli import main
 from shoal.protections.grouping.gomm import GommSettings
-from shoal.protections.regions.by_evolution import Settings
+from shoal.protections.regions.by_evolution import MemeticSettings
 from shoal.protections.regions.task import Answer, Solution, Verdict
 from shoal.studies import datasets
 from shoal.studies.military_task import military_task
 from shoal.studies.reproduce import ENTRIES, reproduce
 from shoal.studies.reproduce.catalogue import ITEMS, of_entry
-from shoal.studies.reproduce.gomm import Budget
-from shoal.studies.reproduce.operators import Budget as Monitored
+from shoal.studies.reproduce.gomm import GommBudget
+from shoal.studies.reproduce.operators import MonitoringBudget
 from shoal.studies.reproduce.result import Result
 from shoal.studies.sensitivity import Grid
 
@@ -46,15 +46,15 @@ CHEAP = {
     "sensitivity": Cheap((SMALL, 5)),
     "hybrid": Cheap(5, files=("census",)),
     "gomm": Cheap(
-        Budget((100,), GommSettings(10, 2), False, 1, 1),
+        GommBudget((100,), GommSettings(10, 2), False, 1, 1),
         files=("water", "census"),
         fixed=("Table 2.1",),
         equal=("groups ours",),
     ),
-    "operators": Cheap(Monitored(2, 8, 1), files=("water", "census")),
+    "operators": Cheap(MonitoringBudget(2, 8, 1), files=("water", "census")),
     "adult": Cheap((200, (5,), "quick", 1), {"PRINTED_POPULATIONS": {100: (5, 55, -0.661)}}, files=("adult",)),
     "military": Cheap(
-        (Settings(runs=1, generations=1, population=10, pairs=4), 2, 1),
+        (MemeticSettings(runs=1, generations=1, population=10, pairs=4), 2, 1),
         fixed=("Table 2:", "Table 3:", "Fig. 1:", "Feasible", "Section 5"),  # so short a run finds nothing feasible
     ),
 }
@@ -210,7 +210,7 @@ def test_the_parameters_and_the_example_are_computed(monkeypatch: pytest.MonkeyP
     """Tables that have no input: other defaults, or other records, give other cells."""
     masking: Any = importlib.import_module("shoal.studies.reproduce.military")
     before = [row[2] for row in masking._parameter_table()["rows"]]
-    monkeypatch.setattr(masking, "Settings", lambda: Settings(population=7, generations=9))
+    monkeypatch.setattr(masking, "MemeticSettings", lambda: MemeticSettings(population=7, generations=9))
     after = [row[2] for row in masking._parameter_table()["rows"]]
     assert sum(old != new for old, new in zip(before, after, strict=True)) == 2
     grouping: Any = importlib.import_module("shoal.studies.reproduce.gomm")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import shoal
-from shoal.engine.trace import Point
+from shoal.engine.trace import TracePoint
 from shoal.measures.columns import correlations, detail_lost, moments
 from shoal.report.bins import (
     bins,
@@ -107,7 +107,7 @@ def test_moments_and_detail() -> None:
 
 def test_the_curve_of_a_search() -> None:
     looks = [("first", 1, 10, 5.0), ("first", 10, 10, 4.0), ("second", 1, 4, 4.0), ("", 4, 4, 3.0)]
-    trace = [Point(*look) for look in looks]
+    trace = [TracePoint(*look) for look in looks]
     curves = search_curves(trace)
     assert [c.y for c in curves] == [[5.0, 4.0], [4.0, 3.0]]
     assert [c.x for c in curves] == [[0.1, 1.0], [1.25, 2.0]]
@@ -155,9 +155,9 @@ def test_odd_columns_make_a_page(external: bool, tmp_path: Path) -> None:
 
 
 def test_a_word_in_between_does_not_part_a_stage() -> None:
-    looks = [Point("parents", i, 10, 9.0 - i) for i in range(4)]
-    between = [Point("best of 7 groups", 3, 10, 6.0)]
-    later = [Point("parents", i, 10, 9.0 - i) for i in range(4, 8)]
+    looks = [TracePoint("parents", i, 10, 9.0 - i) for i in range(4)]
+    between = [TracePoint("best of 7 groups", 3, 10, 6.0)]
+    later = [TracePoint("parents", i, 10, 9.0 - i) for i in range(4, 8)]
     assert [c.y for c in search_curves([*looks, *between, *later])] == [[9.0 - i for i in range(8)]]
-    again = [Point("parents", i, 10, 1.0 - i / 10) for i in range(3)]  # a run of its own: it begins anew
+    again = [TracePoint("parents", i, 10, 1.0 - i / 10) for i in range(3)]  # a run of its own: it begins anew
     assert len(search_curves([*looks, *between, *again])) == 2

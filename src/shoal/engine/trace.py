@@ -12,7 +12,7 @@ from shoal.engine.progress import Progress, silent
 MOST_POINTS = 2_000
 
 
-class Point(NamedTuple):
+class TracePoint(NamedTuple):
     """One point of a search: the stage, the work done of the total, the best result so far."""
 
     what: str
@@ -26,13 +26,13 @@ class Trace:
 
     def __init__(self, progress: Progress = silent) -> None:
         self._progress = progress
-        self._kept: list[Point] = []
-        self._last: Point | None = None
+        self._kept: list[TracePoint] = []
+        self._last: TracePoint | None = None
         self._step = 1  # calls per point that is kept
         self._calls = 0
 
     def __call__(self, done: float, total: float, best: float | None = None, what: str = "") -> None:
-        point = Point(what, float(done), float(total), None if best is None else float(best))
+        point = TracePoint(what, float(done), float(total), None if best is None else float(best))
         if self._calls % self._step == 0:
             self._kept.append(point)
             if len(self._kept) >= MOST_POINTS:
@@ -41,7 +41,7 @@ class Trace:
         self._progress(done, total, best, what)
 
     @property
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[TracePoint, ...]:
         """The points kept, in order. The last point is always one of them."""
         last = () if self._last is None or (self._kept and self._kept[-1] is self._last) else (self._last,)
         return (*self._kept, *last)

@@ -18,7 +18,7 @@ from shoal.engine.progress import Progress
 from shoal.errors import ShoalError, UsageError, check_seed
 from shoal.protections.regions.by_flow import mask_by_flow
 from shoal.protections.regions.outliers import outliers
-from shoal.protections.regions.task import Limits, Solution, Task, masking_task
+from shoal.protections.regions.task import MaskingLimits, Solution, Task, masking_task
 from shoal.report.charts import Chart, Series, series_chart
 from shoal.studies.military_task import military_task
 from shoal.studies.reproduce.published_signals import ORIGINAL_OUTLIERS, ROWS
@@ -107,7 +107,7 @@ class Masked:
 
 
 def _mask_at(task: Task, alpha: float, quick: bool) -> Masked:
-    limits: Limits = replace(task.limits, alpha=alpha)
+    limits: MaskingLimits = replace(task.limits, alpha=alpha)
     try:
         here = masking_task(task.region, task.is_target, task.matching, limits=limits)
         answer = mask_by_flow(here, budget=40 if quick else 400, steps=300 if quick else 20_000)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.protections.regions.similarity import matching_values
-from shoal.protections.regions.task import Limits, Task, masking_task
+from shoal.protections.regions.task import MaskingLimits, Task, masking_task
 from shoal.studies.microfile import INFLUENTIAL, VITAL_VALUES, military_microfile
 
 
-def military_task(seed: int = 0, limits: Limits | None = None, threshold: float | None = None) -> Task:
+def military_task(seed: int = 0, limits: MaskingLimits | None = None, threshold: float | None = None) -> Task:
     """All columns are categorical with unit weight, as in the paper. `threshold`: 10 in the paper."""
     columns = military_microfile(seed)
     codes = np.stack([np.unique(columns[name], return_inverse=True)[1] for name in INFLUENTIAL], axis=1)

@@ -15,7 +15,7 @@ from shoal.protections.generalization.bits import bits_of_labels, canonical, gro
 from shoal.protections.generalization.branch_and_bound import exact, loss_of
 from shoal.protections.generalization.constraints import Rule, rules_of
 from shoal.protections.generalization.evaluate import Preference, in_bins, make_problem, without_empty
-from shoal.protections.generalization.nsga2 import Settings, nsga2
+from shoal.protections.generalization.nsga2 import Nsga2Settings, nsga2
 from shoal.protections.generalization.search import BINS, LONG, _Annealing, search
 from shoal.table.domain import nominal_domain, numeric_domain
 from shoal.table.labels import group_names
@@ -191,7 +191,7 @@ def test_same_seed_same_answer():
 def test_search_is_no_worse_than_nsga2_and_exact_no_worse_than_both():
     columns, positions = table()
     problem = make_problem(columns[:3], positions[:3], 4)
-    evolved = nsga2(problem, seed=1, settings=Settings(evaluations=5000)).best.achievement
+    evolved = nsga2(problem, seed=1, settings=Nsga2Settings(evaluations=5000)).best.achievement
     searched = search(problem, seed=1, effort="quick").best.achievement
     optimum = exact(problem, seed=1)
     assert optimum.facts["optimal"]
@@ -236,7 +236,7 @@ def test_the_published_nsga2_keeps_duplicates_and_shoals_does_not():
     columns, positions = table()
     problem = make_problem(columns, positions, 5)
     plain, published = (
-        nsga2(problem, seed=1, settings=Settings(60, 3000, published=published)) for published in (False, True)
+        nsga2(problem, seed=1, settings=Nsga2Settings(60, 3000, published=published)) for published in (False, True)
     )
     assert plain.facts["unique_solutions"] == 60 > published.facts["unique_solutions"]
     assert published.best.effective_k >= 5
@@ -245,18 +245,18 @@ def test_the_published_nsga2_keeps_duplicates_and_shoals_does_not():
 def test_the_rates_of_nsga2_take_effect():
     columns, positions = table()
     problem = make_problem(columns, positions, 5)
-    still = nsga2(problem, settings=Settings(40, 2000, crossover=0.0, mutation=0.0, published=True))
+    still = nsga2(problem, settings=Nsga2Settings(40, 2000, crossover=0.0, mutation=0.0, published=True))
     assert still.evaluations == 2000 and still.facts["unique_solutions"] <= 40
-    first = nsga2(problem, settings=Settings(40, 40, crossover=0.0, mutation=0.0, published=True))
+    first = nsga2(problem, settings=Nsga2Settings(40, 40, crossover=0.0, mutation=0.0, published=True))
     assert still.best.achievement == first.best.achievement  # copies only: no solution is new
     both = [(0.8, 0.0), (0.0, 0.02)]
-    moved = [nsga2(problem, settings=Settings(40, 2000, *rates)).best.achievement for rates in both]
+    moved = [nsga2(problem, settings=Nsga2Settings(40, 2000, *rates)).best.achievement for rates in both]
     assert all(achievement < still.best.achievement for achievement in moved) and moved[0] != moved[1]
 
 
 def test_infeasible_points_of_the_front_are_kept_apart():
     columns, positions = table()
-    front = nsga2(make_problem(columns, positions, 5), settings=Settings(60, 3000, published=True))
+    front = nsga2(make_problem(columns, positions, 5), settings=Nsga2Settings(60, 3000, published=True))
     assert front.infeasible and all(p.suppressed > 0 for p in front.infeasible)
     assert all(p.achievement < front.best.achievement for p in front.infeasible)
     assert all(p.effective_k >= 5 and p.suppressed == 0 for p in front.points)

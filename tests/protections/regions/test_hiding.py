@@ -25,7 +25,7 @@ from shoal.protections.regions.protect import GroupRelease
 from shoal.protections.regions.protection import ALPHAS, measure_protection, outlier_signs
 from shoal.protections.regions.signal import Signal
 from shoal.protections.regions.similarity import matching_values
-from shoal.protections.regions.task import Limits, masking_task
+from shoal.protections.regions.task import MaskingLimits, masking_task
 
 MATCHING = ["age", "sex", "education"]
 # Counts of the true outliers, the ordinary counts' mean, the spread of the regions' sizes, the regions.
@@ -235,7 +235,7 @@ def test_a_drawn_target_keeps_the_total_and_the_bounds() -> None:
     region = frame["district"].str.slice(1).cast(pl.Int64).to_numpy()
     codes = frame.select("age", "education").to_numpy()
     values = matching_values(np.empty((frame.height, 0)), codes)
-    task = masking_task(region, (frame["job"] == "guard").to_numpy(), values, limits=Limits(compatibility=0.95))
+    task = masking_task(region, (frame["job"] == "guard").to_numpy(), values, limits=MaskingLimits(compatibility=0.95))
     drawn = draw_signal(task, concealment(task), np.random.default_rng(0), 0.0, 20)
     assert drawn is not None
     assert drawn.counts.sum() == task.signal.counts.sum()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from reference import masking as twin
 from shoal.engine.control import Control
 from shoal.errors import InputError, ShoalError, UsageError
-from shoal.protections.regions.by_evolution import Settings, fitness, mask_by_evolution
+from shoal.protections.regions.by_evolution import MemeticSettings, fitness, mask_by_evolution
 from shoal.protections.regions.by_flow import flow_seeds, least_distortion, mask_by_flow
 from shoal.protections.regions.flow import Network
 from shoal.protections.regions.outliers import outliers, tau_test
@@ -23,7 +23,7 @@ from shoal.protections.regions.protect import _regions as numbered_regions
 from shoal.protections.regions.restriction import AutomaticThreshold, Restrictions, falling, zmf
 from shoal.protections.regions.signal import goal_signal
 from shoal.protections.regions.similarity import matching_values, nearest_partners
-from shoal.protections.regions.task import Limits, masking_task
+from shoal.protections.regions.task import MaskingLimits, masking_task
 from shoal.table.table import Table
 
 signals = st.lists(
@@ -190,7 +190,7 @@ def test_the_bound_is_below_every_masked_set_of_swaps(data) -> None:
     region, is_target, values = tiny(data.draw)
     counts = np.bincount(region[is_target], minlength=3)
     assume(counts.max() >= 2)
-    task = task_of(region, is_target, values, limits=Limits(distortion=1.0))
+    task = task_of(region, is_target, values, limits=MaskingLimits(distortion=1.0))
     n = region.size
     cost = [values.between(np.full(n, i), np.arange(n)).tolist() for i in range(n)]
     feasible = [
@@ -208,7 +208,7 @@ def test_the_bound_is_below_every_masked_set_of_swaps(data) -> None:
 @given(st.integers(0, 10_000), st.booleans())
 def test_evolution_keeps_the_constraints_and_repeats_itself(seed: int, tau: bool) -> None:
     task = made(seed)
-    options = Settings(runs=2, generations=15, population=20, pairs=8, mutation=0.05, tau=tau)
+    options = MemeticSettings(runs=2, generations=15, population=20, pairs=8, mutation=0.05, tau=tau)
     first = mask_by_evolution(task, options, seed=seed, control=Control(threads=1))
     second = mask_by_evolution(task, options, seed=seed, control=Control(threads=2))
     assert first.candidates == 40
@@ -225,7 +225,7 @@ def test_lookups_and_computed_metrics_evolve_alike(monkeypatch: pytest.MonkeyPat
     from shoal.protections.regions import by_evolution as memetic
 
     task = made(5)
-    options = Settings(runs=1, generations=10, population=20, pairs=8)
+    options = MemeticSettings(runs=1, generations=10, population=20, pairs=8)
     known = mask_by_evolution(task, options)
     monkeypatch.setattr(memetic, "MAX_PAIRS", 0)
     computed = mask_by_evolution(task, options)
@@ -238,10 +238,15 @@ def test_flow_seeds_stay_within_one_percent_of_the_optimum() -> None:
     network = Network(task)
     seeds = flow_seeds(task, network, budget=40)
     assert seeds
-    answer = mask_by_evolution(task, Settings(runs=1, generations=30, tau=True), seeds=seeds, network=network, seed=1)
+    answer = mask_by_evolution(
+        task, MemeticSettings(runs=1, generations=30, tau=True), seeds=seeds, network=network, seed=1
+    )
     best = answer.solutions[0]
     assert best.distortion <= 1.01 * least_distortion(task, best.counts, network)
-    assert max(s.facts["fitness"] for s in answer.solutions) >= max(fitness(task, Settings(), s) for s in seeds) - 1e-9
+    assert (
+        max(s.facts["fitness"] for s in answer.solutions)
+        >= max(fitness(task, MemeticSettings(), s) for s in seeds) - 1e-9
+    )
 
 
 def test_a_table_that_holds_only_movers_gives_the_same_flow() -> None:

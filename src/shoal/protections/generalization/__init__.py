@@ -195,7 +195,7 @@ def generalize(
     ['<= 31', '<= 31', '<= 31', '>= 60', '>= 60', '>= 60']
     """
     from shoal.protections.generalization.columns import DomainOptions
-    from shoal.protections.generalization.nsga2 import Settings
+    from shoal.protections.generalization.nsga2 import Nsga2Settings
     from shoal.protections.generalization.protect import Confidentiality, Searching, protect
 
     return protect(
@@ -204,7 +204,7 @@ def generalize(
         quasi,
         DomainOptions(granularity, cuts, order, taxonomy, free_cuts, show_extremes, missing),
         Confidentiality(l, t, distance),
-        Searching(method, effort, Settings(population, evaluations, crossover, mutation, published), seed),
+        Searching(method, effort, Nsga2Settings(population, evaluations, crossover, mutation, published), seed),
         sets=sets,
         prefer=prefer,
         weights=weights,

@@ -20,7 +20,7 @@ from shoal.protections.picking import check_pick
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class FrontPoint:
     """One generalization with its figures; rows in classes below k (or breaking l or t) are suppressed.
 
     completed: the smallest other class is suppressed too, since fewer than k rows would not hide among each other.
@@ -55,14 +55,14 @@ class Front:
     infeasible: the other non-dominated points of NSGA-II's last population, which do not reach k.
     """
 
-    points: tuple[Point, ...]
+    points: tuple[FrontPoint, ...]
     answer: int
     evaluations: int
     facts: dict[str, Any] = field(default_factory=dict)
-    infeasible: tuple[Point, ...] = ()
+    infeasible: tuple[FrontPoint, ...] = ()
 
     @property
-    def best(self) -> Point:
+    def best(self) -> FrontPoint:
         return self.points[self.answer]
 
     def picked(self, number: int | None) -> Front:
@@ -72,14 +72,14 @@ class Front:
         return replace(self, answer=check_pick(number, len(self.points)) - 1)
 
 
-def points_of(problem: Problem, stack: Ints, k: int | None = None, *, feasible: bool = True) -> list[Point]:
+def points_of(problem: Problem, stack: Ints, k: int | None = None, *, feasible: bool = True) -> list[FrontPoint]:
     """The generalizations of a stack that keep every guarantee, with their measures; or those that do not."""
     limited = problem if k is None else replace(problem, k=k)
     stack = np.array([canonical(labels, problem.sizes) for labels in stack])
     costs = limited.evaluate(stack)
     allowed = (costs.suppressed <= limited.allowed) & (costs.effective_k >= limited.k)
     return [
-        Point(
+        FrontPoint(
             stack[i],
             limited.k,
             float(costs.nwp[i]),
@@ -93,9 +93,9 @@ def points_of(problem: Problem, stack: Ints, k: int | None = None, *, feasible: 
     ]
 
 
-def front_of(points: Iterable[Point], evaluations: int, **facts: Any) -> Front:
+def front_of(points: Iterable[FrontPoint], evaluations: int, **facts: Any) -> Front:
     """The non-dominated points, one of equals each, and the best of them."""
-    distinct: dict[tuple[float, int], Point] = {}
+    distinct: dict[tuple[float, int], FrontPoint] = {}
     for point in points:
         key = (round(point.achievement, 12), point.effective_k)
         if key not in distinct or point.deviation < distinct[key].deviation:

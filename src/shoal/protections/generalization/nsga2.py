@@ -30,13 +30,13 @@ from shoal.engine.nsga2 import Ranked, ranked, survivors
 from shoal.errors import Stopped
 from shoal.protections.generalization.bits import Bits
 from shoal.protections.generalization.evaluate import Problem
-from shoal.protections.generalization.front import Front, Point, front_of, points_of
+from shoal.protections.generalization.front import Front, FrontPoint, front_of, points_of
 
 CELLS_AT_ONCE = 20_000_000  # labels of tuples between two looks at the control: a fraction of a second
 
 
 @dataclass(frozen=True)
-class Settings:
+class Nsga2Settings:
     """The paper's settings by default; `published` also keeps duplicates as the paper does."""
 
     population: int = 100
@@ -52,11 +52,11 @@ class Settings:
 
 
 def nsga2(
-    problem: Problem, *, seed: int = 0, settings: Settings | None = None, control: Control | None = None
+    problem: Problem, *, seed: int = 0, settings: Nsga2Settings | None = None, control: Control | None = None
 ) -> Front:
     """The front that NSGA-II finds; values stand in their domains' order."""
     control = control or current()
-    use = settings or Settings()
+    use = settings or Nsga2Settings()
     rng = np.random.default_rng(seed)
     seen = _Seen(problem, control)
     bits = _mixed_densities(rng, use.population, problem.bits)
@@ -124,7 +124,7 @@ class _Seen:
         return np.column_stack([costs.achievement, second.astype(np.float64)])
 
 
-def _or_all(points: list[Point], problem: Problem, bits: Bits) -> list[Point]:
+def _or_all(points: list[FrontPoint], problem: Problem, bits: Bits) -> list[FrontPoint]:
     """The allowed points of the first front, or of the whole population where it has none."""
     return points if points else points_of(problem, problem.labels_of(bits))
 
@@ -156,7 +156,7 @@ def _tournament(rng: np.random.Generator, values: Floats, order: Ranked, size: i
     return np.asarray(np.where(keys[x][rows, first] <= keys[y][rows, first], x, y))
 
 
-def _offspring(rng: np.random.Generator, parents: Bits, use: Settings) -> Bits:
+def _offspring(rng: np.random.Generator, parents: Bits, use: Nsga2Settings) -> Bits:
     children = parents.copy()
     width = parents.shape[1]
     if width == 0:

@@ -26,9 +26,9 @@ from shoal.protections.generalization.columns import (
 )
 from shoal.protections.generalization.constraints import Rule, Rules, rules_of
 from shoal.protections.generalization.evaluate import Preference, Problem, make_problem
-from shoal.protections.generalization.front import Front, Point
+from shoal.protections.generalization.front import Front, FrontPoint
 from shoal.protections.generalization.mapping import categories, mapping_of, read_mapping
-from shoal.protections.generalization.nsga2 import Settings, nsga2
+from shoal.protections.generalization.nsga2 import Nsga2Settings, nsga2
 from shoal.protections.generalization.release import GeneralizedRelease, class_promises
 from shoal.protections.generalization.search import search
 from shoal.protections.generalization.suppression import Suppression, limited
@@ -60,7 +60,7 @@ class Searching:
 
     method: str
     effort: str
-    settings: Settings
+    settings: Nsga2Settings
     seed: int
 
     def run(self, problem: Problem) -> Front:
@@ -193,7 +193,7 @@ def _domains(table: Table, values: Mapping[str, ColumnValues], options: DomainOp
     return domains
 
 
-def _with_moved_missing(domains: Sequence[Domain], problem: Problem, best: Point) -> list[Domain] | None:
+def _with_moved_missing(domains: Sequence[Domain], problem: Problem, best: FrontPoint) -> list[Domain] | None:
     """The domains with missing values in the category where they cost least; None if they are there already.
 
     A missing value stands at the end of an ordered domain, where it can join the last category only. Each other
@@ -384,7 +384,7 @@ def suppressed_beside(frame: Any, columns: Sequence[str], starred: Any) -> Any:
     return data.with_columns(*new).to_native()
 
 
-def _cuts(domains: Sequence[Domain], point: Point, labels: LabelOptions) -> dict[str, list[str]]:
+def _cuts(domains: Sequence[Domain], point: FrontPoint, labels: LabelOptions) -> dict[str, list[str]]:
     """The labels of each column's categories."""
     return {
         domain.name: group_names(domain, categories(domain, point.labels[j]), labels.full)
@@ -392,7 +392,7 @@ def _cuts(domains: Sequence[Domain], point: Point, labels: LabelOptions) -> dict
     }
 
 
-def _legend(domains: Sequence[Domain], point: Point, labels: LabelOptions) -> dict[str, dict[str, list[str]]]:
+def _legend(domains: Sequence[Domain], point: FrontPoint, labels: LabelOptions) -> dict[str, dict[str, list[str]]]:
     """By column, the values of the categories whose labels are cut."""
     legend: dict[str, dict[str, list[str]]] = {}
     for j, domain in enumerate(domains, start=labels.offset):

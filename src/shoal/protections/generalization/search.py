@@ -22,10 +22,10 @@ from shoal.engine.control import Control, current
 from shoal.errors import UsageError
 from shoal.protections.generalization.bits import canonical
 from shoal.protections.generalization.evaluate import Problem, in_bins, without_empty
-from shoal.protections.generalization.front import Front, Point, front_of, points_of
+from shoal.protections.generalization.front import Front, FrontPoint, front_of, points_of
 from shoal.protections.generalization.kernels.classes import Rules
 from shoal.protections.generalization.kernels.generalization import Goal, Schedule, Tuples, Values, anneal
-from shoal.protections.generalization.nsga2 import Settings, nsga2
+from shoal.protections.generalization.nsga2 import Nsga2Settings, nsga2
 
 HOT, WARM, COLD = 0.012, 0.004, 0.0005  # temperatures, as a share of all detail
 LADDER = (1.5, 2, 3, 5, 10, 20, 50)  # the higher k whose cost the front shows, as multiples of k
@@ -40,7 +40,7 @@ MANY_VALUES = 4000  # a step looks at every value of its column: a column of so 
 
 
 @dataclass(frozen=True)
-class Budget:
+class AnnealingBudget:
     """How much is searched: rounds of annealing, touched tuples a round, NSGA-II's evaluations."""
 
     rounds: int
@@ -48,7 +48,7 @@ class Budget:
     evaluations: int
 
 
-def budget_of(problem: Problem, effort: str = "standard") -> Budget:
+def budget_of(problem: Problem, effort: str = "standard") -> AnnealingBudget:
     """A budget that counts work: each round touches every tuple thousands of times, up to a limit.
 
     Free values make a larger space: fewer and longer rounds, as one long annealing beats two short ones there.
@@ -57,7 +57,7 @@ def budget_of(problem: Problem, effort: str = "standard") -> Budget:
     evaluations = CASCADE_EVALUATIONS if problem.cascades else 20_000
     work = max(15_000.0 * problem.counts.size, 2e6)
     rounds = max(EFFORTS[effort] // 2, 2) if free else EFFORTS[effort]
-    return Budget(rounds, min(work, 2e8 if free else 6e7), evaluations)
+    return AnnealingBudget(rounds, min(work, 2e8 if free else 6e7), evaluations)
 
 
 def search(problem: Problem, *, seed: int = 0, effort: str = "standard", control: Control | None = None) -> Front:
@@ -71,7 +71,7 @@ def search(problem: Problem, *, seed: int = 0, effort: str = "standard", control
     budget = budget_of(small, effort)
     if binned is not None:
         budget = replace(budget, work=budget.work * LONG_SHARE)
-    first = nsga2(small, seed=seed, settings=Settings(evaluations=budget.evaluations), control=control)
+    first = nsga2(small, seed=seed, settings=Nsga2Settings(evaluations=budget.evaluations), control=control)
     table = _Annealing(small, control)
     points, best = list(first.points), first.best
     seeds = np.random.SeedSequence([seed, 6]).generate_state(budget.rounds + len(LADDER), np.uint64).tolist()
@@ -111,11 +111,13 @@ def _turns(rounds: int, free: bool) -> list[tuple[bool, bool]]:
     return [(turn == ordered or turn >= last, turn < ordered) for turn in range(rounds)]
 
 
-def _rank(point: Point) -> tuple[float, float]:
+def _rank(point: FrontPoint) -> tuple[float, float]:
     return point.achievement, point.deviation
 
 
-def _ladder(table: _Annealing, start: Point, budget: Budget, seeds: list[int], control: Control) -> Iterator[Point]:
+def _ladder(
+    table: _Annealing, start: FrontPoint, budget: AnnealingBudget, seeds: list[int], control: Control
+) -> Iterator[FrontPoint]:
     """Points for higher and higher k, each found from the one before."""
     labels = start.labels
     for step, (factor, seed) in enumerate(zip(LADDER, seeds, strict=True)):
@@ -148,7 +150,7 @@ class _Annealing:
         self._tuples = Tuples(problem.codes, base, problem.counts, order, start, problem.confidential)
         self._rules = Rules(problem.rules.integers, problem.rules.floats, problem.overall)
 
-    def round(self, labels: Ints, k: int, work: float, hot: float, seed: int, in_order: bool = False) -> Point:
+    def round(self, labels: Ints, k: int, work: float, hot: float, seed: int, in_order: bool = False) -> FrontPoint:
         """One annealing from any start: the best feasible point met, or all values in one category."""
         best = self._annealed(labels, k, work, hot, seed, in_order) if not self._nodes else labels
         if self._nodes:

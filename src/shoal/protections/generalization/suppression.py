@@ -20,7 +20,7 @@ from shoal.measures.anonymity import classes
 from shoal.measures.diversity import broken_classes
 from shoal.notices import notice
 from shoal.protections.generalization.evaluate import Problem, value_losses
-from shoal.protections.generalization.front import Front, Point
+from shoal.protections.generalization.front import Front, FrontPoint
 from shoal.table.column import ColumnCodes
 
 
@@ -49,7 +49,9 @@ class Suppression:
         """The front with an answer that suppresses no row or at least k; without: a search that suppresses none."""
         if not _too_few(front.best):
             return front
-        best: tuple[Point, Point] | None = None  # a point of the front, and the same with enough suppressed rows
+        best: tuple[FrontPoint, FrontPoint] | None = (
+            None  # a point of the front, and the same with enough suppressed rows
+        )
         for point in sorted(front.points, key=_rank):
             if best is not None and _rank(point) >= _rank(best[1]):
                 break  # more suppressed rows never cost less
@@ -84,7 +86,7 @@ class Suppression:
         points = (done if i == front.answer else point for i, point in enumerate(front.points))
         return replace(front, points=tuple(points))
 
-    def completed(self, point: Point) -> Point | None:
+    def completed(self, point: FrontPoint) -> FrontPoint | None:
         """The point itself, or with its smallest class suppressed too; None if that is more than is allowed."""
         if not _too_few(point):
             return point
@@ -113,7 +115,7 @@ class Suppression:
             completed=True,
         )
 
-    def _completed_in_sets(self, point: Point) -> Point | None:
+    def _completed_in_sets(self, point: FrontPoint) -> FrontPoint | None:
         """The point with its smallest class suppressed too, where suppression cascades."""
         suppressed, costs = replace(self.problem, k=point.k).cascade(point.labels, completed=True)
         number = int(suppressed.sum())
@@ -130,7 +132,7 @@ class Suppression:
             completed=True,
         )
 
-    def rows(self, point: Point) -> Bools | None:
+    def rows(self, point: FrontPoint) -> Bools | None:
         """Which rows are suppressed: those of classes below k or that break l or t; None where no row is."""
         if not point.suppressed:
             return None
@@ -141,7 +143,7 @@ class Suppression:
             bad[_smallest(sizes, bad)] = True
         return np.asarray(bad[label], dtype=bool)
 
-    def _classes(self, point: Point) -> tuple[Ints, Ints, Bools]:
+    def _classes(self, point: FrontPoint) -> tuple[Ints, Ints, Bools]:
         """Each row's class, the classes' sizes, and which of them break k, l or t."""
         label = classes([point.labels[j][self.values[j]] for j in self.problem.sets[0]])
         sizes = np.bincount(label)
@@ -157,9 +159,9 @@ def _smallest(sizes: Ints, bad: Bools) -> int:
     return int(np.where(bad, sizes.max() + 1, sizes).argmin())
 
 
-def _too_few(point: Point) -> bool:
+def _too_few(point: FrontPoint) -> bool:
     return 0 < point.suppressed < point.k
 
 
-def _rank(point: Point) -> tuple[float, float]:
+def _rank(point: FrontPoint) -> tuple[float, float]:
     return point.achievement, point.deviation

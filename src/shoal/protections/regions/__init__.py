@@ -167,10 +167,10 @@ def mask_group(
     """
     options = {name: value for name, value in MASK.method_options(method, locals()).items() if value is not None}
     from shoal.protections.regions.protect import Aim, Matching, OutlierChoice, Searching, Target, protect
-    from shoal.protections.regions.task import Limits
+    from shoal.protections.regions.task import MaskingLimits
 
     usual_compatibility, usual_distortion = THRESHOLDS[settings]
-    limits = Limits(
+    limits = MaskingLimits(
         usual_compatibility if compatibility is None else compatibility,
         sensitivity,
         usual_distortion if distortion is None else distortion,

@@ -31,7 +31,7 @@ MAX_REFINED = 200  # solutions that get the swaps with the lowest distortion, wi
 
 
 @dataclass(frozen=True)
-class Settings:
+class MemeticSettings:
     """The published parameters. centre: of the penalty on the number of swaps; see `penalty_centre`."""
 
     runs: int = 10
@@ -58,7 +58,7 @@ class Settings:
 
 def mask_by_evolution(
     task: Task,
-    settings: Settings | None = None,
+    settings: MemeticSettings | None = None,
     *,
     seed: int = 0,
     seeds: Sequence[Solution] = (),
@@ -71,7 +71,7 @@ def mask_by_evolution(
     distortion for their signals at the end.
     """
     control = control or current()
-    settings = settings or Settings()
+    settings = settings or MemeticSettings()
     network = network or Network(task)
     tables = _SharedTables(task, settings, network, seeds)
     numbers = np.random.SeedSequence(seed).generate_state(settings.runs, np.uint64)
@@ -122,7 +122,7 @@ class _Runs:
         self._control.show(self._shown, self._tables.settings.runs, best, "runs")
 
 
-def _refined(task: Task, settings: Settings, network: Network, solutions: Sequence[Solution]) -> list[Solution]:
+def _refined(task: Task, settings: MemeticSettings, network: Network, solutions: Sequence[Solution]) -> list[Solution]:
     """Return one solution per signal, each with the swaps of the lowest distortion."""
     refined: dict[bytes, Solution] = {}
     for solution in solutions[:MAX_REFINED]:
@@ -138,7 +138,7 @@ def _rank(solution: Solution) -> tuple[float, list[int]]:
     return solution.distortion, solution.counts.tolist()
 
 
-def fitness(task: Task, settings: Settings, solution: Solution) -> float:
+def fitness(task: Task, settings: MemeticSettings, solution: Solution) -> float:
     """Return the published fitness: the product of distortion, compatibility and penalty, each between 0 and 1."""
     kept = max(0.0, 1.0 - solution.distortion / task.worst)
     rows = len(solution.swaps)
@@ -150,7 +150,7 @@ def penalty(rows: float, centre: float) -> float:
     return float(1.0 / (1.0 + np.exp(min((rows - centre) / 2.0, 700.0))))
 
 
-def penalty_centre(task: Task, settings: Settings) -> float:
+def penalty_centre(task: Task, settings: MemeticSettings) -> float:
     """Return the number of swaps at which the penalty is one half; by default 0.915 of the records to move.
 
     In the publication it is 130 of 142 records.
@@ -161,7 +161,7 @@ def penalty_centre(task: Task, settings: Settings) -> float:
 class _SharedTables:
     """The tables of the task, which all runs share."""
 
-    def __init__(self, task: Task, settings: Settings, network: Network, seeds: Sequence[Solution]) -> None:
+    def __init__(self, task: Task, settings: MemeticSettings, network: Network, seeds: Sequence[Solution]) -> None:
         self.task, self.settings = task, settings
         targets, partners, m = task.targets, task.partners, task.region_count
         region = task.region[targets].astype(np.int32)

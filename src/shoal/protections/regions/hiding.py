@@ -31,7 +31,7 @@ from shoal.protections.regions.bound import Bound, compatibility_bound, masked_b
 from shoal.protections.regions.flow import Network
 from shoal.protections.regions.kernels import swap_targets
 from shoal.protections.regions.outliers import critical_taus
-from shoal.protections.regions.protection import ALPHAS, Protection, measure_protection, outlier_signs
+from shoal.protections.regions.protection import ALPHAS, MeasuredProtection, measure_protection, outlier_signs
 from shoal.protections.regions.signal import Signal, goal_signal
 from shoal.protections.regions.signal_search import Search, compatible_bounds
 from shoal.protections.regions.task import COMPATIBILITY, Answer, Solution, Task
@@ -57,7 +57,7 @@ class Concealment:
     side: str = "both"
     decoys: int = 0
 
-    def measure(self, task: Task, counts: Ints) -> Protection:
+    def measure(self, task: Task, counts: Ints) -> MeasuredProtection:
         return measure_protection(self.signals, counts, task.outlying, task.upper, self.alphas, self.side)
 
     def renumbered(self, number: Ints) -> Concealment:

@@ -25,7 +25,7 @@ from shoal.errors import InputError, PromiseError, UsageError, counted, unknown
 from shoal.gate.promises import Masked, Promise, SameValues
 from shoal.measures.assessment import Figure
 from shoal.protections.regions import MASK
-from shoal.protections.regions.by_evolution import Settings, fitness, mask_by_evolution
+from shoal.protections.regions.by_evolution import MemeticSettings, fitness, mask_by_evolution
 from shoal.protections.regions.by_flow import flow_seeds, mask_by_flow
 from shoal.protections.regions.dependence import tie
 from shoal.protections.regions.flow import Network
@@ -37,11 +37,11 @@ from shoal.protections.regions.hiding import (
     limited_regions,
     nearest_choices,
 )
-from shoal.protections.regions.protection import Protection
+from shoal.protections.regions.protection import MeasuredProtection
 from shoal.protections.regions.restriction import AutomaticThreshold
 from shoal.protections.regions.signal_search import compatible_bounds
 from shoal.protections.regions.similarity import MatchingValues, matching_values
-from shoal.protections.regions.task import COMPATIBILITY, Answer, Limits, Solution, Task, TaskNames, masking_task
+from shoal.protections.regions.task import COMPATIBILITY, Answer, MaskingLimits, Solution, Task, TaskNames, masking_task
 from shoal.release import Release
 from shoal.sources.files import atomically
 from shoal.sources.reading import as_table
@@ -108,7 +108,7 @@ def protect(
     target: Target,
     matching: Matching,
     outlier_choice: OutlierChoice,
-    limits: Limits,
+    limits: MaskingLimits,
     aim: Aim,
     searching: Searching,
 ) -> GroupRelease:
@@ -526,7 +526,7 @@ def _answer(
         return mask_by_flow(task, network=network, **options)
     rest = {name: value for name, value in options.items() if name != "flow_seeds"}
     seeds = flow_seeds(task, network) if options.get("flow_seeds") else ()
-    return mask_by_evolution(task, Settings(**rest), seed=seed, seeds=seeds, network=network)
+    return mask_by_evolution(task, MemeticSettings(**rest), seed=seed, seeds=seeds, network=network)
 
 
 def _picked(answer: Answer, pick: int, method: str) -> Solution:
@@ -565,7 +565,7 @@ def _facts(
     if bound is None and network is not None:
         flow = network.solve(*compatible_bounds(task))
         bound, bound_kind = 0.0 if flow is None else flow.distortion, COMPATIBILITY
-    settings = Settings(centre=options.get("centre"))
+    settings = MemeticSettings(centre=options.get("centre"))
     cells = task.matching.column_count * task.region.size
     return {
         "n": int(task.region.size),
@@ -606,7 +606,7 @@ def _facts(
 
 
 def _measured(
-    task: Task, conditions: Concealment, labels: list[Any], solution: Solution, measured: Protection
+    task: Task, conditions: Concealment, labels: list[Any], solution: Solution, measured: MeasuredProtection
 ) -> dict[str, Any]:
     """Return what the new signal still shows, where target records went, and which regions could receive only few."""
     receiving = task.region[solution.swaps[:, 1]]
@@ -638,7 +638,7 @@ def _measured(
     }
 
 
-def _headline(task: Task, conditions: Concealment, labels: list[Any], measured: Protection) -> str:
+def _headline(task: Task, conditions: Concealment, labels: list[Any], measured: MeasuredProtection) -> str:
     """Return what was measured, in one or two sentences."""
     kinds = " and ".join(signal.kind for signal in conditions.signals)
     lowest, highest = conditions.alphas[0], conditions.alphas[-1]

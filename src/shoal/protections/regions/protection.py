@@ -31,7 +31,7 @@ class View:
 
 
 @dataclass(frozen=True, eq=False)
-class Protection:
+class MeasuredProtection:
     """The measured protection of a modified signal.
 
     views: every signal at every alpha. outlying: the original outliers. ranks: for each signal, the rank of each
@@ -81,7 +81,7 @@ def measure_protection(
     upper: Bools,
     alphas: Sequence[float] = ALPHAS,
     side: str = "both",
-) -> Protection:
+) -> MeasuredProtection:
     """Measure what `counts` show in each signal at each alpha; upper: which of `outlying` are outliers from above."""
     views, ranks, largest = [], {}, np.zeros(counts.size, dtype=bool)
     others = np.setdiff1d(np.arange(counts.size), outlying)
@@ -93,7 +93,7 @@ def measure_protection(
         ranks[signal.kind] = np.array([int((after >= after[d]).sum()) for d in outlying])
         highest, lowest = after[others].max(), after[others].min()
         largest[outlying] |= (after[outlying] >= highest) | (~upper & (after[outlying] <= lowest))
-    return Protection(views, outlying, ranks, np.flatnonzero(largest), upper)
+    return MeasuredProtection(views, outlying, ranks, np.flatnonzero(largest), upper)
 
 
 def outlier_signs(values: Floats, alpha: float, side: str = "both", *, ties: str = "any") -> Signs:

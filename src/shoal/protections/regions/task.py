@@ -20,7 +20,7 @@ COMPATIBILITY, TAU_TEST = "compatibility", "tau test"
 
 
 @dataclass(frozen=True)
-class Limits:
+class MaskingLimits:
     """The conditions of a feasible solution.
 
     compatibility: the smallest allowed one. sensitivity: the share of the original outliers that may stay outliers.
@@ -53,7 +53,7 @@ class Task:
     signal: Signal
     matching: MatchingValues
     restrictions: Restrictions
-    limits: Limits
+    limits: MaskingLimits
 
     @property
     def outlying(self) -> Ints:
@@ -233,7 +233,7 @@ def masking_task(
     *,
     kind: str = "quantity",
     second: Bools | None = None,
-    limits: Limits | None = None,
+    limits: MaskingLimits | None = None,
     outlying: Ints | None = None,
     threshold: Floats | AutomaticThreshold | None = None,
     shape: str = "zmf",
@@ -244,7 +244,7 @@ def masking_task(
 
     names: of the columns and regions, for messages.
     """
-    limits, names = limits or Limits(), names or TaskNames()
+    limits, names = limits or MaskingLimits(), names or TaskNames()
     threshold = AutomaticThreshold() if threshold is None else threshold
     _check_groups(region, is_target, second, names)
     signal = goal_signal(region, is_target, kind, second)

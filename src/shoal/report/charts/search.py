@@ -11,10 +11,10 @@ from shoal.report.charts.scales import Scale, Tick, shortened, text_width
 from shoal.report.charts.series import Series, series_chart
 
 if TYPE_CHECKING:
-    from shoal.engine.trace import Point
+    from shoal.engine.trace import TracePoint
 
 
-def evolution(trace: Sequence[Point]) -> Chart | None:
+def evolution(trace: Sequence[TracePoint]) -> Chart | None:
     """The best result during the run, or None if there is no curve; several stages have equal widths."""
     curves = search_curves(trace)
     if not curves:
@@ -26,7 +26,7 @@ def evolution(trace: Sequence[Point]) -> Chart | None:
     return series_chart(_with_gaps(curves), "", "best so far", x_scale=_stage_scale([curve.name for curve in curves]))
 
 
-def search_curves(trace: Sequence[Point]) -> list[Series]:
+def search_curves(trace: Sequence[TracePoint]) -> list[Series]:
     """One curve per stage: over the work of a single stage, or over the share of the work of each stage."""
     stages = _stages(trace)
     if not any(stage[0].best > stage[-1].best for stage in stages):  # type: ignore[operator]
@@ -55,12 +55,12 @@ def _stage_scale(names: Sequence[str]) -> Scale:
     return Scale(0.0, float(count), tuple(ticks))
 
 
-def _stages(trace: Sequence[Point]) -> list[list[Point]]:
+def _stages(trace: Sequence[TracePoint]) -> list[list[TracePoint]]:
     """Split the trace into stages, without stages of one point and without stages of several objectives.
 
     The best value of a stage with several objectives may rise. A point without a name belongs to the stage before it.
     """
-    stages: list[list[Point]] = []
+    stages: list[list[TracePoint]] = []
     for point in trace:
         if point.best is None:
             continue
@@ -68,7 +68,7 @@ def _stages(trace: Sequence[Point]) -> list[list[Point]]:
         if last is None or point.what not in ("", last.what) or point.done < last.done:
             stages.append([])
         stages[-1].append(point)
-    curves: list[list[Point]] = []
+    curves: list[list[TracePoint]] = []
     for stage in stages:
         if len(stage) < 2 or any(_best(a) < _best(b) for a, b in pairwise(stage)):
             continue
@@ -85,6 +85,6 @@ def _stages(trace: Sequence[Point]) -> list[list[Point]]:
     return curves
 
 
-def _best(point: Point) -> float:
+def _best(point: TracePoint) -> float:
     assert point.best is not None
     return float(point.best)

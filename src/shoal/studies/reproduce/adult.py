@@ -19,8 +19,8 @@ import polars as pl
 from shoal.errors import InputError
 from shoal.protections.generalization.bits import groups_of
 from shoal.protections.generalization.evaluate import Preference, Problem, make_problem
-from shoal.protections.generalization.front import Front, Point
-from shoal.protections.generalization.nsga2 import Settings, nsga2
+from shoal.protections.generalization.front import Front, FrontPoint
+from shoal.protections.generalization.nsga2 import Nsga2Settings, nsga2
 from shoal.protections.generalization.search import search
 from shoal.report.charts import Chart, Series, series_chart
 from shoal.studies.reproduce.data import known_folder
@@ -58,7 +58,7 @@ def adult(data_folder: Path | None = None, quick: bool = False, seed: int = 0) -
     """The four experiments; quick has fewer seeds and less effort of the search that is shown for comparison."""
     make = _problems(known_folder("adult", data_folder) / "adult.csv")
     evaluations, levels, effort, seeds = BUDGETS["quick" if quick else "full"]
-    budget = Budget(evaluations, range(seed, seed + seeds))
+    budget = AdultBudget(evaluations, range(seed, seed + seeds))
     fronts = {k: budget.run(make(k, Preference(0.2, 1.0), None), seed) for k in levels}
     weighted = {name: budget.run(make(5, Preference(0.2, 0.1), w), seed) for name, w in WEIGHTS.items()}
     searched = [search(make(k, Preference(0.2, 1.0), None), seed=seed, effort=effort).best.nwp for k in levels]
@@ -94,17 +94,17 @@ def adult(data_folder: Path | None = None, quick: bool = False, seed: int = 0) -
 
 
 @dataclass(frozen=True)
-class Budget:
+class AdultBudget:
     """How long NSGA-II runs, and with which seeds where several are compared."""
 
     evaluations: int
     seeds: range
 
     def run(self, problem: Problem, seed: int, population: int = 100, published: bool = True) -> Front:
-        return nsga2(problem, seed=seed, settings=Settings(population, self.evaluations, published=published))
+        return nsga2(problem, seed=seed, settings=Nsga2Settings(population, self.evaluations, published=published))
 
 
-def _population_sizes(make: _problems, budget: Budget) -> Table:
+def _population_sizes(make: _problems, budget: AdultBudget) -> Table:
     """Figure 2: three population sizes with several seeds each, and with Shoal's rule that distinct points go first."""
     rows: list[list[Any]] = []
     problem = make(5, Preference(0.2, 1.0), None)
@@ -140,7 +140,7 @@ def _spread_note(rows: list[list[Any]]) -> str:
     return " ".join(sentences)
 
 
-def _bias_preference(make: _problems, budget: Budget) -> tuple[dict[float, Front], Table]:
+def _bias_preference(make: _problems, budget: AdultBudget) -> tuple[dict[float, Front], Table]:
     """Figure 4: the reported solution of the first seed, and the effective k of all seeds, by preferred bias."""
     runs = {
         bias: [budget.run(make(5, Preference(0.2, bias), WEIGHTS["by domain size"]), seed) for seed in budget.seeds]
@@ -236,7 +236,7 @@ def _scatter(fronts: dict[str, Front], only_best: bool = False) -> Chart:
     return series_chart(series, "NWP (loss)", "NECD (bias)")
 
 
-def _points(name: str, points: Sequence[Point], look: int, size: float) -> Series:
+def _points(name: str, points: Sequence[FrontPoint], look: int, size: float) -> Series:
     titles = [f"{name}, smallest class {p.effective_k}" for p in points]
     return Series(
         name, [p.nwp for p in points], [p.necd for p in points], line=False, titles=titles, look=look, size=size

@@ -41,7 +41,7 @@ CONVENTION = (
 )
 
 
-class Budget(NamedTuple):
+class GommBudget(NamedTuple):
     """`plain`: generations of the profile's run without caches; `seeds`: runs of Figure 5.1."""
 
     ks: tuple[int, ...]
@@ -51,7 +51,7 @@ class Budget(NamedTuple):
     seeds: int
 
 
-BUDGETS = {"quick": Budget(KS, GommSettings(), False, 5, 1), "full": Budget(KS, GommSettings(), True, 100, 3)}
+BUDGETS = {"quick": GommBudget(KS, GommSettings(), False, 5, 1), "full": GommBudget(KS, GommSettings(), True, 100, 3)}
 
 
 def gomm(data_folder: Path | None = None, quick: bool = False, seed: int = 0) -> Result:
@@ -117,7 +117,7 @@ def example() -> Table:
     }
 
 
-def hand_made(values: NDArray[np.float64], name: str, budget: Budget) -> Table:
+def hand_made(values: NDArray[np.float64], name: str, budget: GommBudget) -> Table:
     """Tables 5.3 and 5.4: the fitness of the manual column groups."""
     costs = {k: cost_of(values, k) for k in budget.ks}
     rows, right = [], 0
@@ -139,7 +139,7 @@ def hand_made(values: NDArray[np.float64], name: str, budget: Budget) -> Table:
     }
 
 
-def built(values: NDArray[np.float64], name: str, budget: Budget) -> Table:
+def built(values: NDArray[np.float64], name: str, budget: GommBudget) -> Table:
     """Tables A.1 and A.2: the manual column groups next to those that Shoal builds from the correlations."""
     rows = []
     for kind, lists in GROUPINGS[name].items():
@@ -173,7 +173,7 @@ def built(values: NDArray[np.float64], name: str, budget: Budget) -> Table:
     }
 
 
-def best_found(values: NDArray[np.float64], name: str, budget: Budget, seed: int) -> Table:
+def best_found(values: NDArray[np.float64], name: str, budget: GommBudget, seed: int) -> Table:
     """Tables 5.1 and 5.2: the best grouping that GOMM found, next to Shoal's by GOMM and by the memetic search."""
     rows = []
     for k in budget.ks:
@@ -196,7 +196,7 @@ def best_found(values: NDArray[np.float64], name: str, budget: Budget, seed: int
     }
 
 
-def profile(values: NDArray[np.float64], budget: Budget, seed: int) -> Table:
+def profile(values: NDArray[np.float64], budget: GommBudget, seed: int) -> Table:
     """Table 3.1: the time of a run on Water by part. The run without caches does the same work as the thesis."""
     rows = [[part, "thesis", percent, seconds, calls] for part, (percent, seconds, calls) in PROFILE.items()]
     for how, caching in (("ours", True), ("ours, without caches", False)):
@@ -216,7 +216,7 @@ def profile(values: NDArray[np.float64], budget: Budget, seed: int) -> Table:
     }
 
 
-def against_dynamic(values: NDArray[np.float64], name: str, budget: Budget, seed: int) -> Table:
+def against_dynamic(values: NDArray[np.float64], name: str, budget: GommBudget, seed: int) -> Table:
     """Figure 5.1 as a table: GOMM against D-GOMM, medians over seeds."""
     rows = []
     for k in budget.ks:

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import counted
-from shoal.protections.regions.by_evolution import Settings, mask_by_evolution, penalty
+from shoal.protections.regions.by_evolution import MemeticSettings, mask_by_evolution, penalty
 from shoal.protections.regions.by_flow import flow_seeds, mask_by_flow
 from shoal.protections.regions.flow import Network
 from shoal.protections.regions.outliers import outliers
 from shoal.protections.regions.restriction import zmf
-from shoal.protections.regions.task import Answer, Limits, Solution, Task
+from shoal.protections.regions.task import Answer, MaskingLimits, Solution, Task
 from shoal.report.charts import Chart, Series, series_chart, signal_chart
 from shoal.studies.microfile import INFLUENTIAL, military_microfile
 from shoal.studies.military_task import military_task
@@ -46,7 +46,7 @@ CONVENTION = (
 )
 WORST = 1846  # 13 attributes of the 142 vital records in the two outlying districts
 # The memetic algorithm's settings, the flow's signals and steps.
-BUDGETS = {"quick": (Settings(runs=2, generations=100), 60, 500), "full": (Settings(), 400, 20_000)}
+BUDGETS = {"quick": (MemeticSettings(runs=2, generations=100), 60, 500), "full": (MemeticSettings(), 400, 20_000)}
 
 
 def military(data_folder: Path | None = None, quick: bool = False, seed: int = 0) -> Result:
@@ -184,7 +184,7 @@ def _attribute_table(seed: int) -> Table:
 
 
 def _parameter_table() -> Table:
-    ours = {**asdict(Settings()), **asdict(Limits())}
+    ours = {**asdict(MemeticSettings()), **asdict(MaskingLimits())}
     return {
         "title": "Table 2: parameters",
         "columns": ["parameter", "printed", "our default"],

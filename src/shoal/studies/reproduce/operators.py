@@ -19,7 +19,7 @@ from shoal.studies.reproduce.gomm import load
 from shoal.studies.reproduce.result import Result, Table
 
 
-class Budget(NamedTuple):
+class MonitoringBudget(NamedTuple):
     """The size of the runs."""
 
     generations: int
@@ -27,7 +27,7 @@ class Budget(NamedTuple):
     seeds: int
 
 
-BUDGETS = {"quick": Budget(100, 200, 1), "full": Budget(100, 200, 3)}
+BUDGETS = {"quick": MonitoringBudget(100, 200, 1), "full": MonitoringBudget(100, 200, 3)}
 RUNS = (("water", 25), ("water", 100), ("census", 25), ("census", 100))
 GROUPED = ("group create", "group eliminate", "group split")
 SHOWN = (1, 5, 10, 15, 20, 25, 30, 50, 75, 100)
