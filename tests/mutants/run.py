@@ -1,0 +1,233 @@
+"""Plant the faults of `faults.toml` one at a time in a copy of the project, and see whether the tests notice each.
+
+Usage: python tests/mutants/run.py [--only ID_OR_AREA ...] [--workers N] [--skip-baseline]
+
+Mutation testers for Python cannot see compiled kernels and change every operator, which would take days. The list has
+faults that matter, each with the tests that should notice it. A fault in a kernel makes the compiled library stale, so
+Numba compiles the kernels that the tests call, in a cache folder of this fault alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib.util import cache_from_source
+from pathlib import Path
+from queue import Queue
+
+TOP = Path(__file__).parents[2]
+LIST = Path(__file__).with_name("faults.toml")
+LEAST_SHARE = 0.95
+SECONDS = 900  # wall-clock limit of the tests of one fault; a fault in a kernel has twice as much
+LEFT_OUT = (".git", ".venv", "out", "site", "dist", "__pycache__", ".*_cache", ".hypothesis", "*.egg-info")
+PASSED, FAILED, NOT_COLLECTED = 0, 1, 2  # exit codes of pytest
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A planted fault, as `faults.toml` describes it; `file` is below src/shoal."""
+
+    id: str
+    area: str
+    file: str
+    old: str
+    new: str
+    breaks: str
+    tests: tuple[str, ...]
+    occurrence: int | None = None
+    harmless: str = ""
+
+    @property
+    def is_in_kernel(self) -> bool:
+        return "kernels" in Path(self.file).parts
+
+    def planted(self, source: str) -> str:
+        """Return the source with the fault. Raise a ValueError if the list does not fit the source."""
+        count = source.count(self.old)
+        if count == 0:
+            raise ValueError(f"{self.id}: {self.file} does not have the text {self.old!r}. Renew the fault.")
+        if count > 1 and self.occurrence is None:
+            raise ValueError(f"{self.id}: {self.file} has the text {count} times. Add an occurrence from 1 to {count}.")
+        place = (self.occurrence or 1) - 1
+        if place >= count:
+            raise ValueError(f"{self.id}: {self.file} has the text only {count} times.")
+        parts = source.split(self.old)
+        before, after = self.old.join(parts[: place + 1]), self.old.join(parts[place + 1 :])
+        mutant = before + self.new + after
+        ast.parse(mutant)
+        if mutant == source:
+            raise ValueError(f"{self.id}: the fault does not change {self.file}.")
+        return mutant
+
+
+@dataclass(frozen=True)
+class Result:
+    """What the tests said of a fault: whether they noticed it, and how."""
+
+    fault: Fault
+    caught: bool
+    how: str
+    seconds: float
+
+
+def read_faults(path: Path = LIST) -> list[Fault]:
+    """Return the faults of the list; a fault without tests has those of its area."""
+    tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    return [
+        Fault(**{**table, "tests": tuple(table.get("tests", tables["areas"][table["area"]]))})
+        for table in tables["fault"]
+    ]
+
+
+class Copy:
+    """A copy of the project in a temporary folder, in which one fault at a time is planted."""
+
+    def __init__(self, folder: Path) -> None:
+        self.top = folder / "project"
+        self.cache = folder / "compiled"
+        shutil.copytree(TOP, self.top, ignore=shutil.ignore_patterns(*LEFT_OUT))
+
+    def run(self, tests: Sequence[str], seconds: float, first_only: bool = True) -> tuple[int | None, str]:
+        """Run tests on the copy; return pytest's exit code, or None after a timeout, and what it printed."""
+        environment = {
+            **os.environ,
+            "CI": "1",  # the same examples every time
+            "PYTHONPATH": str(self.top / "src"),
+            "NUMBA_CACHE_DIR": str(self.cache),
+        }
+        command = [sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=line", *(["-x"] if first_only else [])]
+        process = subprocess.Popen(
+            [*command, *tests], cwd=self.top, env=environment, text=True, start_new_session=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        try:
+            printed, _ = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # the tests may have started processes
+            process.communicate()
+            return None, ""
+        return process.returncode, printed
+
+    def try_fault(self, fault: Fault) -> Result:
+        """Plant a fault, run its tests, and restore the source."""
+        path = self.top / "src" / "shoal" / fault.file
+        source = path.read_text(encoding="utf-8")
+        begin = time.monotonic()
+        _write(path, fault.planted(source))
+        try:
+            limit = 2 * SECONDS if fault.is_in_kernel else SECONDS
+            code, printed = self.run(fault.tests, limit)
+        finally:
+            _write(path, source)
+            if fault.is_in_kernel:
+                shutil.rmtree(self.cache, ignore_errors=True)
+        return Result(fault, *_judged(fault, code, printed), time.monotonic() - begin)
+
+
+def _write(path: Path, source: str) -> None:
+    """Write a source and remove its bytecode, which could be of another fault: Python compares only time and size."""
+    path.write_text(source, encoding="utf-8")
+    Path(cache_from_source(path)).unlink(missing_ok=True)
+
+
+def _judged(fault: Fault, code: int | None, printed: str) -> tuple[bool, str]:
+    if code is None:
+        return True, "timeout"
+    if code == PASSED:
+        return False, "survived"
+    if code < 0:
+        return True, f"crash, signal {-code}"
+    if code not in (FAILED, NOT_COLLECTED):
+        raise RuntimeError(f"{fault.id}: pytest cannot run {' '.join(fault.tests)}:\n{printed[-2000:]}")
+    noticed = re.search(r"^(?:FAILED|ERROR) (\S+)", printed, re.M)
+    return True, noticed[1] if noticed else "tests failed"
+
+
+def check_baseline(copy: Copy, faults: Sequence[Fault]) -> None:
+    """End the program if a test that a fault names fails without any fault."""
+    paths = sorted({path for fault in faults for path in fault.tests})
+    paths = [path for path in paths if not any(path.startswith(f"{other}/") for other in paths)]
+    code, printed = copy.run(paths, SECONDS * len(paths))
+    if code != PASSED:
+        sys.exit(f"The tests do not pass without a fault, so they cannot show one:\n{printed[-4000:]}")
+
+
+def try_all(faults: Sequence[Fault], workers: int, baseline: bool) -> list[Result]:
+    """Return the result of each fault; print each as soon as it is known."""
+    with tempfile.TemporaryDirectory(prefix="shoal-mutants-") as folder:
+        copies: Queue[Copy] = Queue()
+        for worker in range(workers):
+            copies.put(Copy(Path(folder, str(worker))))
+        if baseline:
+            print("Running the tests without a fault.", flush=True)
+            check_baseline(copies.queue[0], faults)
+
+        def one(fault: Fault) -> Result:
+            copy = copies.get()
+            try:
+                result = copy.try_fault(fault)
+            finally:
+                copies.put(copy)
+            print(f"{fault.area:<10}  {fault.id:<40}  {result.seconds:5.0f} s  {result.how}", flush=True)
+            return result
+
+        with ThreadPoolExecutor(workers) as pool:
+            return list(pool.map(one, faults))
+
+
+def report(results: Sequence[Result]) -> int:
+    """Print the share caught by area, and every survivor with its reason; return the exit code."""
+    print(f"\n{'area':<12}{'planted':>8}{'caught':>8}{'share':>8}")
+    for area in [*dict.fromkeys(result.fault.area for result in results), "all"]:
+        part = [result for result in results if area in ("all", result.fault.area)]
+        caught = sum(result.caught for result in part)
+        print(f"{area:<12}{len(part):>8}{caught:>8}{100 * caught / len(part):>7.1f}%")
+    late = [result.fault.id for result in results if result.how == "timeout"]
+    if late:
+        print(f"\nCaught by a timeout: {', '.join(late)}.")
+    survivors = [result.fault for result in results if not result.caught]
+    for fault in survivors:
+        print(f"\nSurvived: {fault.id} ({fault.file}). {fault.breaks}")
+        print(f"  {'Harmless: ' + fault.harmless if fault.harmless else 'No reason is given: write a test.'}")
+    for result in results:
+        if result.caught and result.fault.harmless:
+            print(f"\n{result.fault.id} is caught by {result.how}: remove its reason from the list.")
+    share = 1 - len(survivors) / len(results)
+    explained = all(fault.harmless for fault in survivors)
+    return 0 if share >= LEAST_SHARE and explained else 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Plant faults one at a time and see whether the tests notice.")
+    parser.add_argument("--only", nargs="+", default=[], metavar="ID_OR_AREA", help="some faults, or those of an area")
+    parser.add_argument("--workers", type=int, default=2, help="faults that are tried at the same time")
+    parser.add_argument("--skip-baseline", action="store_true", help="do not run the tests without a fault first")
+    options = parser.parse_args()
+    faults = read_faults()
+    known = {name for fault in faults for name in (fault.id, fault.area)}
+    if unknown := sorted(set(options.only) - known):
+        parser.error(f"The list has no fault or area {', '.join(unknown)}.")
+    chosen = [f for f in faults if not options.only or f.id in options.only or f.area in options.only]
+    try:
+        for fault in faults:
+            fault.planted((TOP / "src" / "shoal" / fault.file).read_text(encoding="utf-8"))
+    except (ValueError, OSError, SyntaxError) as error:
+        sys.exit(f"The list does not fit the sources. {error}")
+    os.nice(10)
+    return report(try_all(chosen, options.workers, not options.skip_baseline))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
