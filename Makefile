@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: demo library wheel packages test lint chromium soak bench docs clean
+.PHONY: demo library wheel packages test mutants lint chromium soak bench docs clean
 
 $(BIN)/shoal: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -36,6 +36,9 @@ packages: $(VENV)/.test library ## install the wheel and the sdist into fresh en
 test: lint chromium library ## lint, then every test on all cores; Numba compiles the kernels once for all workers
 	SHOAL_KERNELS=jit $(BIN)/shoal warmup
 	$(BIN)/python -m pytest -q -n $(WORKERS)
+
+mutants: $(VENV)/.test library ## plant faults one at a time and count those that the tests notice, an hour or two; ONLY="gate" some
+	$(BIN)/python tests/mutants/run.py --workers $(WORKERS) $(if $(ONLY),--only $(ONLY))
 
 chromium: ## the browser for the tests of the pages, where it may be installed; without it they are skipped
 	@command -v chromium >/dev/null || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null \
