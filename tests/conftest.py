@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 # A kernel's first call may load it from disk: no deadline for a single example.
 settings.register_profile("shoal", deadline=None, print_blob=True, derandomize=bool(os.environ.get("CI")))
+# For `make mutants`: the same examples every time, and a failure ends at once, without a search for a simpler example.
+settings.register_profile(
+    "mutants", deadline=None, derandomize=True, database=None, phases=(Phase.explicit, Phase.generate)
+)
 settings.load_profile("shoal")
 
 

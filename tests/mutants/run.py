@@ -99,18 +99,17 @@ class Copy:
         self.cache = folder / "compiled"
         shutil.copytree(TOP, self.top, ignore=shutil.ignore_patterns(*LEFT_OUT))
 
-    def run(self, tests: Sequence[str], seconds: float, first_only: bool = True) -> tuple[int | None, str]:
+    def run(self, tests: Sequence[str], seconds: float) -> tuple[int | None, str]:
         """Run tests on the copy; return pytest's exit code, or None after a timeout, and what it printed."""
         environment = {
             **os.environ,
-            "CI": "1",  # the same examples every time
             "PYTHONPATH": str(self.top / "src"),
             "NUMBA_CACHE_DIR": str(self.cache),
         }
-        command = [sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=line", *(["-x"] if first_only else [])]
+        pytest = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "--tb=line"]
         process = subprocess.Popen(
-            [*command, *tests], cwd=self.top, env=environment, text=True, start_new_session=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            [*pytest, "--hypothesis-profile=mutants", *tests], cwd=self.top, env=environment, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
         try:
             printed, _ = process.communicate(timeout=seconds)
@@ -184,7 +183,10 @@ def try_all(faults: Sequence[Fault], workers: int, baseline: bool) -> list[Resul
             return result
 
         with ThreadPoolExecutor(workers) as pool:
-            return list(pool.map(one, faults))
+            try:
+                return list(pool.map(one, faults))
+            finally:  # after Ctrl-C, only the faults that are being tried end
+                pool.shutdown(cancel_futures=True)
 
 
 def report(results: Sequence[Result]) -> int:
