@@ -57,7 +57,7 @@ def test_a_method_of_microaggregation_takes_what_is_declared_for_it(method: str)
         ),
         ({"method": "genetic", "inversion": float("nan")}, "inversion", "inversion must be between 0 and 1, not nan."),
         ({"k": 1}, "k", "k must be 2 or more, not 1."),
-        ({"bound_seconds": 5.0}, "bound_seconds", "bound_seconds has no effect without bound: add bound, or leave"),
+        ({"bound_seconds": 5.0}, "bound_seconds", "bound_seconds has no effect without bound. Add bound, or remove"),
         ({"resume": True}, "resume", "resume has no effect without checkpoint"),
         ({"efort": "quick"}, "efort", "Unknown argument 'efort'. Did you mean 'effort'?"),
     ],

@@ -15,7 +15,7 @@ import pytest
 import shoal
 from shoal.gate.findings import Findings, as_sentences
 from shoal.studies import datasets
-from shoal.studies.microfile import INFLUENTIAL, VITAL_VALUES
+from shoal.studies.microfile import INFLUENTIAL, TARGET_VALUES
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -39,7 +39,7 @@ def adult(folder: Path) -> Any:
 
 def microfile() -> Any:
     data = datasets.generate("military")
-    vital = ("OCCSOC", list(VITAL_VALUES))
+    vital = ("OCCSOC", list(TARGET_VALUES))
     return shoal.mask_group(data, vital=vital, parameter="PWPUMA00", influential=INFLUENTIAL, budget=5, steps=0)
 
 
@@ -162,7 +162,7 @@ def test_says_everything(name: str, pages: dict[str, Path], request: pytest.Fixt
     own = {
         "survey": ["people found, %", "interval disclosure", "l of diagnosis", "Correlations before", "Groups by"],
         "census": ["Column groups", "Pareto front", "k of a column group", "joint k"],
-        "adult": ["Categories", "What a higher k would cost", "detail lost", "suppressed records", "classes by size"],
+        "adult": ["Categories", "Cost of a higher k", "detail lost", "suppressed records", "classes by size"],
         "microfile": ["outliers marked", "Feasible solutions", "swapped pairs that agree", "target group"],
     }
     assert [words for words in own[name] if words not in html] == []

@@ -77,13 +77,13 @@ def test_made_sets_are_what_they_say() -> None:
 def test_what_cannot_be_had_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("SHOAL_DATA", raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    with pytest.raises(InputError, match=r"census is not on this machine: put it at .*census.csv \(or set SHOAL_DATA"):
+    with pytest.raises(InputError, match=r"'census' is not on this machine. Put it at .*census.csv \(or set SHOAL_"):
         datasets.load("census")
     with pytest.raises(UsageError, match="Unknown data set 'cencus'. Did you mean 'census'"):
         datasets.load("cencus")
-    with pytest.raises(UsageError, match=r"census is not made but published.* made: sme, normal"):
+    with pytest.raises(UsageError, match=r"'census' cannot be generated; download.* generated: sme, normal"):
         datasets.generate("census")
-    with pytest.raises(UsageError, match="the set sme takes no rows"):
+    with pytest.raises(UsageError, match="'sme' does not have the option --rows"):
         datasets.generate("sme", rows=5)
     with pytest.raises(UsageError, match="rows must be a whole number of at least 1, not 0"):
         datasets.generate("normal", rows=0)
@@ -92,7 +92,7 @@ def test_what_cannot_be_had_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     (tmp_path / "shoal").mkdir()
     (tmp_path / "shoal" / "census.csv").write_text("a,b\n1,2\n3,5\n")
     assert datasets.numbers("census").tolist() == [[1.0, 2.0], [3.0, 5.0]]
-    with pytest.raises(UsageError, match="census comes from a file and takes no rows"):
+    with pytest.raises(UsageError, match="'census' is read from a file. Remove --rows"):
         datasets.load("census", rows=5)
     monkeypatch.setenv("SHOAL_DATA", str(tmp_path / "none"))
     assert datasets.find("census") == tmp_path / "shoal" / "census.csv"

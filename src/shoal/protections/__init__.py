@@ -1,7 +1,7 @@
-"""The protections: one folder each, with its declaration, its search and its kernels.
+"""The protections: one folder per protection, with its declaration, its search and its kernels.
 
-A folder declares its protections in `DECLARED`. To declare one is all that is needed: the register below finds it, and
-the command line, recipes, the reference page and web forms read the register.
+A folder declares its protections in `DECLARED`. Nothing else is needed: the register below finds the declaration. The
+command line, recipes, the reference page and web forms read the register.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def register() -> dict[str, Protection]:
-    """Every protection by its name. Declarations import nothing heavy, so this is quick."""
+    """Return every protection by its name. Declarations import no large packages, so this is quick."""
     folders = [module.name for module in pkgutil.iter_modules(__path__) if module.ispkg]
     modules = [importlib.import_module(f"{__name__}.{folder}") for folder in folders]
     protections = [declared for module in modules for declared in getattr(module, "DECLARED", ())]
@@ -25,7 +25,7 @@ def register() -> dict[str, Protection]:
 
 
 def declared(name: str) -> Protection:
-    """The protection of that name."""
+    """Return the protection of that name."""
     protections = register()
     if name not in protections:
         raise unknown("protection", name, protections)

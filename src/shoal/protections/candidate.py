@@ -1,8 +1,8 @@
-"""What `shoal compare` may try of a protection.
+"""The methods of a protection that `shoal compare` tries.
 
-The folder of a protection may have a module `candidates` with a function candidates(table, columns, effort, numeric),
-which gives a `Candidate` for each method that suits the table, the quickest first, and a `LeftOut` for each that does
-not. numeric: every column holds numbers. Where some do not, a release must have its loss, `nwp`, among its facts.
+The folder of a protection may have a module `candidates` with a function candidates(table, columns, effort, numeric).
+It yields a `Candidate` for each method that suits the table, the quickest first, and a `LeftOut` for each other method.
+numeric: every column holds numbers. If not, the facts of a release must contain its loss, `nwp`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Candidate:
-    """A method by the name it has in the comparison, and its arguments beside k."""
+    """A method: its name in the comparison, and its arguments except k."""
 
     name: str
     arguments: dict[str, Any] = field(default_factory=dict)

@@ -9,10 +9,10 @@ from shoal.spelling import Names, Number, Whole
 
 
 def form(protection: Protection) -> list[dict[str, Any]]:
-    """The fields of a form, in the order of the parameters.
+    """Return the fields of a form, in the order of the parameters.
 
-    kind: checkbox, select, number, columns, or text in the option's spelling. show_for: the methods that use it, or an
-    empty list for all. show_with: the parameter without which it has no effect.
+    kind: checkbox, select, number, columns, or text in the spelling of the option. show_for: the methods that use the
+    parameter, or an empty list for all methods. show_with: the parameter without which it has no effect.
     """
     return [_field(p) for p in protection.parameters.values() if p.option.on_command_line]
 
@@ -47,7 +47,7 @@ def _kind(parameter: Parameter) -> str:
 
 
 def _default(parameter: Parameter) -> Any:
-    """The default as the field shows it: a flag, a number or a name, and else the text of its spelling."""
+    """Return the default as the field shows it: a flag, a number or a name, or the text of its spelling."""
     value = parameter.default
     if parameter.is_required or value is None or isinstance(value, bool | int | float | str):
         return None if parameter.is_required else value

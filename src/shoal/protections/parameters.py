@@ -1,4 +1,4 @@
-"""Parameters that several protections share, as whole annotations."""
+"""Annotations of the parameters that several protections share."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal
@@ -14,7 +14,7 @@ Seed = Annotated[
     Option(
         "Seed of the search.",
         default_text="0, and a secret for what hides",
-        in_recipe=False,  # it stands at the top of a recipe, once for all steps
+        in_recipe=False,  # a recipe has one seed for all steps, at its top
     ),
 ]
 Threads = Annotated[
@@ -24,5 +24,5 @@ Threads = Annotated[
 
 
 def share(help: str, of: tuple[str, ...] = ()) -> Option:
-    """The option of a number between 0 and 1."""
+    """Return the option of a number between 0 and 1."""
     return Option(help, 0, 1, of=of)

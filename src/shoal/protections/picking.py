@@ -6,7 +6,7 @@ from shoal.errors import UsageError
 
 
 def check_pick(number: int, points: int) -> int:
-    """Return the number if a front of so many points has it; numbers start at 1."""
+    """Return the number if a front of this many points has it; numbers start at 1."""
     if not 1 <= number <= points:
-        raise UsageError(f"pick must be between 1 and {points} (the points of the front), not {number}")
+        raise UsageError(f"pick must be between 1 and {points} (the solutions of the Pareto front), not {number}.")
     return number

@@ -1,10 +1,10 @@
-"""What a protection is, declared once: its function, parameters, methods, what it promises and what it does not.
+"""The declaration of a protection: its function, parameters, methods, guarantees and limits.
 
 The command and its options, the check of a recipe, the reference page, the line that repeats a run and the data of a
-web form are all made from the declaration. It stands in the protection's folder, and the parameters stand in the
+web form are all made from the declaration. It is in the folder of the protection. The parameters are declared in the
 signature of the function: `k: Annotated[int, Option("Smallest number of records in a group.", minimum=2)]`.
-This module imports the standard library, the messages and the types of guarantees only, because `shoal --help` reads
-every declaration.
+`shoal --help` reads every declaration. So this module imports only the standard library, the messages and the types of
+guarantees.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from shoal.spelling import Either, FilePath, Names, Number, Spelling, Whole, Wor
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# What every run may be given, whether or not the function has a parameter for it.
+# Arguments that every run accepts, even if the function has no such parameter.
 OF_EVERY_RUN = ("seed", "progress", "control")
 
 
 @dataclass(frozen=True)
 class Option:
-    """What is to be known of a parameter beside its name, type and default.
+    """The properties of a parameter besides its name, type and default.
 
-    of: the methods that use it; all of them if it is empty. also_with: another parameter that makes every method use
-    it. needs: another parameter without which it has no effect. excludes: one that cannot be given as well. choices:
-    the names it may be, where the type does not list them. former: an earlier name, which still works. default_text:
-    the default in words, where it depends on other things. recorded: prepares the value for the recipe. writes: the
-    value is a file that the run writes. absent_in_recipe: the value of a recipe that does not have it, where that is
-    not the default; recipes of earlier versions then keep their meaning, and new recipes always have it.
+    of: the methods that use it; empty for all methods. also_with: another parameter that makes every method use it.
+    needs: another parameter without which it has no effect. excludes: a parameter that it cannot be combined with.
+    choices: the allowed names, if the type does not list them. former: an earlier name, which still works.
+    default_text: the default in words, if it depends on other things. recorded: prepares the value for the recipe.
+    writes: the value is a file that the run writes. absent_in_recipe: the value of a recipe without it, if that is not
+    the default. Recipes of earlier versions then keep their meaning, and new recipes always contain it.
     """
 
     help: str
@@ -82,12 +82,12 @@ class Parameter:
 
     @property
     def flag(self) -> str:
-        """The option on the command line."""
+        """The name of the option on the command line."""
         return self.option.flag or f"--{self.name.replace('_', '-')}"
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The names it may be; () if it is not a closed set."""
+        """The allowed names; () if any value is allowed."""
         parts = _parts(self.type)
         if parts and all(typing.get_origin(part) is Literal for part in parts):
             return tuple(name for part in parts for name in typing.get_args(part))
@@ -95,23 +95,23 @@ class Parameter:
 
     @property
     def spelling(self) -> Spelling | None:
-        """How the command line writes it; None for what it cannot hold."""
+        """How the command line writes the value; None if it cannot."""
         return self.option.spelling or spelling_of(self.type)
 
     @property
     def range(self) -> str:
-        """The numbers it may be, in words; '' for any."""
+        """The allowed numbers, in words; '' if any number is allowed."""
         low, high = self.option.minimum, self.option.maximum
         if low is not None and high is not None:
             return f"between {low:g} and {high:g}"
         return f"{low:g} or more" if low is not None else f"at most {high:g}" if high is not None else ""
 
     def is_set(self, value: Any) -> bool:
-        """Whether somebody asked for this value: None and a flag's default are the same as silence."""
+        """Return whether the caller set this value; None and the default of a flag do not count as set."""
         return value is not None and not (isinstance(value, bool) and value == self.default)
 
     def problem(self, value: Any) -> str | None:
-        """What is wrong with a value, as a message."""
+        """Return a message if the value is not allowed, or None."""
         if self.choices and not (isinstance(value, str) and value in self.choices):
             if self.name == "method":
                 return str(unknown("method", value, self.choices))
@@ -125,9 +125,9 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Method:
-    """A way to do a protection. Its code is the module and function of that name in the folder's `methods`.
+    """A method of a protection. Its code is the module and function of that name in the folder `methods`.
 
-    weights: it can honour survey weights. quick_up_to: how many records it takes within seconds; None for any number.
+    weights: it supports survey weights. quick_up_to: the number of records it can protect within seconds; None for any.
     """
 
     name: str
@@ -138,14 +138,14 @@ class Method:
 
 @dataclass(eq=False)
 class Protection:
-    """A protection. The sentences are complete: they stand in the help, on the reference page and in the report.
+    """A protection. Help, the reference page and the report use its texts, so they are complete sentences.
 
-    name: of the command and of the step in a recipe. summary: what it does, in one sentence. about: what else the help
-    says. example: a command line that shows its use. promises: the types of the guarantees that its releases can carry.
-    roles: the roles of columns that it uses, beside those that every protection has. files: what it can write beside
-    the release, as (option, method of the release, help). hides_records: it promises that records cannot be told apart.
+    name: the name of the command, and of the step in a recipe. summary: the purpose, in one sentence. about: more text
+    for the help. example: a command line. promises: the types of the guarantees that its releases can have. roles: the
+    column roles that it uses, besides those of every protection. files: other files that it can write, as (option,
+    method of the release, help). hides_records: it guarantees that the records of a group look the same.
     draws_from_secret: without a seed, its choices are drawn from a secret that only the recipe holds. part_of: the
-    command that can do it, for a step without one of its own. place: where lists put it, the lowest first.
+    command that runs it, if it does not have its own command. place: its position in lists, the lowest first.
     """
 
     name: str
@@ -167,7 +167,7 @@ class Protection:
     parameters: dict[str, Parameter] = field(init=False, repr=False)
 
     def declares(self, function: Callable[P, R]) -> Callable[P, R]:
-        """The decorator of the protection's function: every call is checked and recorded."""
+        """Decorate the function of the protection, so that every call is checked and recorded."""
         signature = inspect.signature(function)
         self.parameters = {p.name: p for p in map(_parameter, signature.parameters.values()) if p is not None}
 
@@ -192,24 +192,24 @@ class Protection:
         return protect
 
     def module(self, name: str) -> types.ModuleType | None:
-        """The module of that name in the protection's folder; None if there is none."""
+        """Return the module of that name in the folder of the protection, or None."""
         place = f"{self.function.__module__}.{name}"
         return importlib.import_module(place) if importlib.util.find_spec(place) is not None else None
 
     def current_names(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments, those with an earlier name under the present one."""
+        """Return the arguments with earlier names replaced by the present ones."""
         former = {p.option.former: p.name for p in self.parameters.values() if p.option.former}
         return {former.get(name, name): value for name, value in arguments.items()}
 
     def method_of(self, arguments: Mapping[str, Any]) -> Any:
-        """The name of the method that the arguments ask for; None if there is only one way."""
+        """Return the name of the chosen method; None if the protection has only one."""
         if "method" not in self.parameters:
             return None
-        asked = arguments.get("method")
-        return self.parameters["method"].default if asked is None else asked
+        chosen = arguments.get("method")
+        return self.parameters["method"].default if chosen is None else chosen
 
     def method(self, name: str) -> Method:
-        """The method of that name."""
+        """Return the method of that name."""
         for method in self.methods:
             if method.name == name:
                 return method
@@ -220,7 +220,7 @@ class Protection:
         return names(self.methods)
 
     def of(self, method: str | None, arguments: Mapping[str, Any] | None = None) -> dict[str, Parameter]:
-        """The parameters that a method uses, beside these other arguments."""
+        """Return the parameters that a method uses with these arguments."""
         set_names = self._set(arguments or {})
         return {
             name: parameter
@@ -229,16 +229,16 @@ class Protection:
         }
 
     def method_options(self, method: str, values: Mapping[str, Any]) -> dict[str, Any]:
-        """What belongs to this method alone, out of all the function's arguments."""
+        """Return those of the arguments that only some methods use, this method among them."""
         return {name: values[name] for name, p in self.parameters.items() if method in p.option.of}
 
     def check(self, arguments: Mapping[str, Any]) -> None:
-        """An error for the first problem with these arguments."""
+        """Raise an error for the first problem with these arguments."""
         for name, message in self.problems(arguments):
             raise ArgumentError(message, name)
 
     def problems(self, arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Each argument that is missing, unknown, out of range or without effect, with a message that says so."""
+        """Yield each argument that is missing, unknown, out of range or without effect, with a message."""
         for name, parameter in self.parameters.items():
             if parameter.is_required and arguments.get(name) is None:
                 yield name, f"{name!r} is missing: {self.name} needs it (on the command line {parameter.flag})."
@@ -263,9 +263,12 @@ class Protection:
             yield parameter.name, problem
         needs, excludes = parameter.option.needs, parameter.option.excludes
         if excludes in set_names:
-            yield parameter.name, f"Give either {excludes} or {parameter.name}: both cannot be followed."
+            yield parameter.name, f"{excludes} and {parameter.name} cannot be combined. Remove one of them."
         if needs is not None and needs not in set_names:
-            yield parameter.name, f"{parameter.name} has no effect without {needs}: add {needs}, or leave it out."
+            yield (
+                parameter.name,
+                f"{parameter.name} has no effect without {needs}. Add {needs}, or remove {parameter.name}.",
+            )
 
     def _set(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         return tuple(n for n, value in arguments.items() if n in self.parameters and self.parameters[n].is_set(value))
@@ -282,7 +285,7 @@ class Protection:
         return ArgumentError(f"{self.name}: {error}", name)
 
     def _parameter_lines(self) -> str:
-        """One line per parameter, for `help()`."""
+        """Return one line per parameter, for `help()`."""
         lines = [f"{p.name}: {method_prefix(p)}{p.option.help}" for p in self.parameters.values()]
         return "\n".join(lines)
 
@@ -292,29 +295,29 @@ def names(methods: Sequence[Method]) -> tuple[str, ...]:
 
 
 def method_prefix(parameter: Parameter) -> str:
-    """The methods a parameter belongs to, to be put before its help."""
+    """Return the methods of a parameter, as a prefix of its help."""
     return f"{', '.join(parameter.option.of)}: " if parameter.option.of else ""
 
 
 def spelling_of(kind: Any) -> Spelling | None:
-    """How values of a type are written; None for a type that no text holds."""
+    """Return how values of a type are written; None if text cannot hold them."""
     simple: dict[Any, Spelling] = {int: Whole(), float: Number(), str: Word(), Path: FilePath(), Sequence[str]: Names()}
     parts = _parts(kind)
-    found = [simple.get(part, Word() if typing.get_origin(part) is Literal else None) for part in parts]
-    spellings = tuple(spelling for spelling in found if spelling is not None)
+    candidates = [simple.get(part, Word() if typing.get_origin(part) is Literal else None) for part in parts]
+    spellings = tuple(spelling for spelling in candidates if spelling is not None)
     if len(spellings) != len(parts) or not spellings:
         return None
     return spellings[0] if len(spellings) == 1 else Either(spellings)
 
 
 def _parts(kind: Any) -> list[Any]:
-    """The types of a union, None left out; a type by itself."""
+    """Return the types of a union without None, or the type alone."""
     is_union = typing.get_origin(kind) in (typing.Union, types.UnionType)
     return [part for part in (typing.get_args(kind) if is_union else [kind]) if part is not types.NoneType]
 
 
 def _parameter(parameter: inspect.Parameter) -> Parameter | None:
-    """The declared parameter; None for one without an `Option`, such as the data."""
+    """Return the declared parameter; None for a parameter without an `Option`, such as the data."""
     for option in getattr(parameter.annotation, "__metadata__", ()):
         if isinstance(option, Option):
             return Parameter(parameter.name, _without_option(parameter.annotation), parameter.default, option)

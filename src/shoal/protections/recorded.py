@@ -1,6 +1,6 @@
-"""How a release knows its run: every protection is called and recorded in the same way.
+"""The call of a protection, which is checked and recorded in the same way for all of them.
 
-The arguments, as they were given, become the recipe; the progress leaves its trace.
+The arguments become the recipe of the release, and the progress becomes its trace.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from shoal.table.table import Table
 
 R = TypeVar("R")
 
-# Arguments that a function need not declare: what is protected, and what the caller's side of a run needs.
+# Arguments that a function need not declare: the data, and arguments that only control the run.
 UNDECLARED = ("data", "secret", *OF_EVERY_RUN)
 
 
 def run_recorded(protection: Protection, function: Callable[..., R], bound: inspect.BoundArguments) -> R:
-    """Check the arguments, call the function, and give its release the recipe, seed, secret, versions and trace.
+    """Check the arguments, call the function, and add recipe, seed, secret, versions and trace to its release.
 
-    A seed that is not typed is 0 for the search, and what hides then draws from a fresh secret.
+    Without a seed, the search uses seed 0, and choices that must not be predictable are drawn from a new secret.
     """
     arguments: dict[str, Any] = bound.arguments
     declared = {
@@ -48,7 +48,7 @@ def run_recorded(protection: Protection, function: Callable[..., R], bound: insp
     if "secret" in bound.signature.parameters:
         arguments["secret"] = secret
     part = whole.part(progress=trace)
-    part.notices = []  # of this run alone
+    part.notices = []  # only those of this run
     clock = Clock()
     release: Any = part.call(lambda: function(*bound.args, **bound.kwargs))
     undeclared = {type(promise).__name__ for promise in release.promises} - {p.__name__ for p in protection.promises}
@@ -72,7 +72,7 @@ def run_recorded(protection: Protection, function: Callable[..., R], bound: insp
 
 
 def _recorded_values(protection: Protection, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that a recipe holds, those that are files as what the files hold."""
+    """Return the arguments for the recipe; a file is replaced by its content."""
     values = {name: p.default for name, p in protection.parameters.items() if p.option.absent_in_recipe is not None}
     for name, value in arguments.items():
         option = protection.parameters[name].option
@@ -82,7 +82,7 @@ def _recorded_values(protection: Protection, arguments: Mapping[str, Any]) -> di
 
 
 def input_of(table: Table) -> Input:
-    """Where a table came from and what its columns are; a table that is not as it was read has no file."""
+    """Return the source of a table and the roles of its columns; a table that was changed has no file."""
     source, roles = table.source, table.roles
     as_read = source is not None and table.frame is source.frame
     file: dict[str, Any] = (
@@ -96,7 +96,7 @@ def input_of(table: Table) -> Input:
 def _recipe(
     protection: Protection, table: Table, steps: Mapping[str, Any], seed: int, secret: str | None
 ) -> Recipe | None:
-    """The recipe of one step, without defaults; None if an argument is not a text, number or list."""
+    """Return the recipe of one step, without defaults; None if an argument is not a text, number or list."""
     arguments = {}
     for name, value in steps.items():
         default = protection.parameters[name].default

@@ -1,7 +1,7 @@
-"""Columns as the protections take them: types that can be compared, moments as text, and one zero.
+"""The columns of a protection: types that can be compared, dates and times as text, and one zero.
 
-A column of lists, durations or Python objects has no values to group; the message names the ways out. The floats 0.0
-and -0.0 are one value, but a reader sees which is which: a protected column has 0.0 only.
+A column of lists, durations or Python objects has no values to group; the message says what to do. The floats 0.0 and
+-0.0 are one value, but the file would show which of them a record had. So a protected column has 0.0 only.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from shoal.table.mixed import doubtful_codes
 from shoal.table.table import Table
 
 NESTED = (list, dict, set, tuple, np.ndarray)
-LEAST_KEYS = 30  # in a smaller file whole numbers are all different by chance
+LEAST_KEYS = 30  # in a smaller file, all whole numbers may differ by chance
 
 
 def finite_codes(table: Table, name: str) -> ColumnCodes:
-    """A column's distinct values and codes; infinite numbers are an error."""
+    """Return the distinct values and the codes of a column; infinite numbers are an error."""
     if table[name].kind == "number":
         table[name].check_finite()
     if not table[name].is_exact:
@@ -35,7 +35,7 @@ def finite_codes(table: Table, name: str) -> ColumnCodes:
 
 
 def check_types(table: Table, names: Sequence[str], command: str) -> None:
-    """An error for a column to protect whose type the command cannot group, with the ways out."""
+    """Raise an error for a column whose type the command cannot protect; the message says what to do."""
     for name in names:
         series = table[name].series
         held = _ungroupable(series)
@@ -53,7 +53,7 @@ def check_types(table: Table, names: Sequence[str], command: str) -> None:
 
 
 def check_countable(table: Table, names: Sequence[str]) -> None:
-    """An error for a confidential column whose values cannot be counted."""
+    """Raise an error for a confidential column whose values cannot be counted."""
     for name in names:
         held = _ungroupable(table[name].series)
         if held is not None:
@@ -61,7 +61,7 @@ def check_countable(table: Table, names: Sequence[str]) -> None:
 
 
 def _ungroupable(series: nw.Series[Any]) -> tuple[str, str] | None:
-    """What a column holds that no protection can group, and the first way out; None if it can be grouped."""
+    """Return what a column holds that no protection can group, and what to do; None if it can be grouped."""
     dtype = series.dtype
     if dtype.is_nested():
         return "lists or records, not single values", "Put each part into a column of its own"
@@ -75,7 +75,7 @@ def _ungroupable(series: nw.Series[Any]) -> tuple[str, str] | None:
 
 
 def _unaveraged(table: Table, name: str) -> tuple[str, str] | None:
-    """What a column holds that has no mean, for a method that only knows means."""
+    """Return what a column holds that has no mean, for a method that needs means, and what to do."""
     if name in table.roles.numeric:
         return None
     held, series = table[name].kind, table[name].series
@@ -91,7 +91,7 @@ def _unaveraged(table: Table, name: str) -> tuple[str, str] | None:
 
 
 def warn_of_identifiers(table: Table, names: Sequence[str]) -> None:
-    """One warning for quasi-identifiers whose values look like keys, such as 1 to n: it is useless to group them."""
+    """Warn once about quasi-identifiers whose values look like keys, such as 1 to n: their means are useless."""
     reasons = {}
     for name in names if table.rows >= LEAST_KEYS else ():
         if name not in table.roles.numeric and _holds_numbers(table, name):
@@ -107,7 +107,7 @@ def warn_of_identifiers(table: Table, names: Sequence[str]) -> None:
 
 
 def _holds_numbers(table: Table, name: str) -> bool:
-    """Whether a column holds numbers: also floats, which SPSS and Stata use for every number, and numbers as text."""
+    """Return whether a column holds whole numbers, even if stored as floats (SPSS, Stata) or as text."""
     if table[name].kind != "text":
         return table[name].series.dtype.is_numeric()
     try:
@@ -117,7 +117,7 @@ def _holds_numbers(table: Table, name: str) -> bool:
 
 
 def warn_of_codes(table: Table, names: Sequence[str]) -> None:
-    """Warnings for numbers that may be codes, for a method that averages every column."""
+    """Warn about numbers that may be codes, for a method that averages every column."""
     for why, columns in doubtful_codes(table, names).items():
         named = ",".join(columns)
         notice(
@@ -127,7 +127,7 @@ def warn_of_codes(table: Table, names: Sequence[str]) -> None:
 
 
 def one_zero(table: Table, names: Sequence[str]) -> Table:
-    """The table with 0.0 for -0.0, and null for NaN beside null, in the columns; the same table if there are none."""
+    """Return the table with 0.0 instead of -0.0 in these columns, and null instead of NaN if a column has both."""
     data = wrap(table.frame)
     new = []
     for name in names:
@@ -144,7 +144,7 @@ def one_zero(table: Table, names: Sequence[str]) -> Table:
 
 
 def has_negative_zero(series: nw.Series[Any]) -> bool:
-    """Whether a column of floats holds -0.0."""
+    """Return whether a column of floats holds -0.0."""
     if not series.dtype.is_float():
         return False
     values = np.asarray(series.to_numpy(), dtype=np.float64)
@@ -152,7 +152,7 @@ def has_negative_zero(series: nw.Series[Any]) -> bool:
 
 
 def _has_two_gaps(series: nw.Series[Any]) -> bool:
-    """Whether a column of floats has both NaN and null, which are one value: missing. In pandas they are one."""
+    """Return whether a column of floats has both NaN and null, which are both missing. In pandas they are one value."""
     if not series.dtype.is_float() or series.implementation.is_pandas() or not series.is_null().any():
         return False
     return bool(series.is_nan().any())

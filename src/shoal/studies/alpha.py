@@ -129,7 +129,7 @@ def _summary(one: Masked, masked: Sequence[Masked]) -> list[Any]:
 
 
 def _trend(masked: Sequence[Masked], rows: Sequence[Sequence[Any]]) -> str:
-    """Say whether a larger alpha has more outliers and costs more, as these rows have it."""
+    """Return whether in these rows a larger alpha has more outliers and costs more, as a text."""
     counts = [0 if one.task is None else len(one.task.outlying) for one in masked]
     costs = [row[2] for row in rows if row[2] is not None]
     more = "A larger alpha never has fewer outliers in this file." if counts == sorted(counts) else ""
@@ -152,5 +152,7 @@ def _plots(alphas: Sequence[float], published: list[list[Any]], computed: list[l
     distortion = Series("", places, [row[2] for row in computed], dots=True, look=1)
     return {
         "outliers and feasible solutions by alpha": series_chart(series, "alpha", "number", names=names, zero=True),
-        "least distortion of this file by alpha": series_chart([distortion], "alpha", "metric", names=names, zero=True),
+        "lowest distortion of this file by alpha": series_chart(
+            [distortion], "alpha", "metric", names=names, zero=True
+        ),
     }

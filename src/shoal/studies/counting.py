@@ -1,8 +1,8 @@
 """The number of candidate partitions, and the probability that a random chromosome is one.
 
-Solanas et al. (2006, expressions 4 to 6; 2008, expressions 7 to 9) bound that probability by a(n,k) mu / G^n.
-The expression divides partitions without group names by chromosomes with them, so it does not bound it; it is
-here under a name that says so, beside the exact probability (Solanas 2008).
+Solanas et al. 2006 (expressions 4 to 6) and Solanas 2008 (expressions 7 to 9) give a(n,k) mu / G^n as an upper bound of
+that probability. It divides partitions without group names by chromosomes with group names, so it is not a bound. Here
+it is `published_bound`, next to the exact probability.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from shoal.errors import check_k
 
 
 def representatives(n: int, k: int) -> int:
-    """a(n, k): the ways to write n as a sum of group sizes k..2k-1, regardless of their order.
+    """Return a(n, k): the number of ways to write n as a sum of group sizes k..2k-1, regardless of their order.
 
     >>> representatives(30, 3)
     11
     """
     k = check_k(k, n)
-    # ways[m]: sums to m by the sizes taken in so far; the published recursion over the first size gives the same.
+    # ways[m]: the sums to m of the sizes so far. The published recursion over the first size gives the same.
     ways = [1] + [0] * n
     for size in range(k, 2 * k):
         for m in range(size, n + 1):
@@ -29,10 +29,10 @@ def representatives(n: int, k: int) -> int:
 
 
 def mu(n: int, k: int) -> Fraction:
-    """n! / (k1! ... kG!) / G! for the sizes of floor(n/k) groups, as even as possible.
+    """Return n! / (k1! ... kG!) / G! for the sizes of floor(n/k) groups, as equal as possible.
 
-    Where k divides n it is the number of partitions into groups of k. Elsewhere, with groups of two sizes, it
-    is below their number and may be no whole number: the papers print the expression all the same.
+    If k divides n, it is the number of partitions into groups of k. Otherwise groups have two sizes, and the value is
+    below that number and need not be whole. The publications use the expression in both cases.
 
     >>> mu(30, 3)
     Fraction(1208883745669600000, 1)
@@ -45,7 +45,7 @@ def mu(n: int, k: int) -> Fraction:
 
 
 def published_bound(n: int, k: int) -> Fraction:
-    """a(n,k) mu / G^n, published as an upper bound of the probability below; it is not a bound.
+    """Return a(n,k) mu / G^n, published as an upper bound of `candidate_probability`. It is not a bound.
 
     >>> float(published_bound(30, 3))
     1.32977212023656e-11
@@ -54,14 +54,14 @@ def published_bound(n: int, k: int) -> Fraction:
 
 
 def candidate_probability(n: int, k: int) -> Fraction:
-    """The probability that a chromosome of n random genes has only groups of k..2k-1 records (or none).
+    """Return the probability that in a chromosome of n random genes every group is empty or has k..2k-1 records.
 
     >>> round(float(candidate_probability(30, 3)), 4)
     0.0016
     """
     k = check_k(k, n)
     symbols = n // k
-    # ways[m]: chromosomes of the first m records in any order over the symbols taken in so far.
+    # ways[m]: the chromosomes of m records, in any order, over the symbols so far.
     ways = [1] + [0] * n
     for _ in range(symbols):
         ways = [

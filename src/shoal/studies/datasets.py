@@ -1,7 +1,7 @@
-"""Benchmark data sets: descriptions, where to get their files, and generators.
+"""Benchmark data sets: descriptions, sources of their files, and generators.
 
-Files are looked for in the folder that SHOAL_DATA names, then in the user's data folder. None of
-them is part of the package. A new set is one entry in KNOWN.
+Shoal looks for a file in the folder SHOAL_DATA, then in the data folder of the user. The files are not part of the
+package. To add a data set, add an entry to KNOWN.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ Generator = Callable[..., pl.DataFrame]
 class Dataset:
     """A known data set. Shoal generates it, or its owner publishes a file.
 
-    `used` names the columns that benchmarks use; all of them if it is empty. `options` are what the
-    generator takes besides the seed, with their defaults.
+    `used`: the columns that benchmarks use; empty for all columns. `options`: the arguments of the generator besides
+    the seed, with their defaults.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Dataset:
 
 
 def find(name: str) -> Path | None:
-    """The file of a data set, or None if no folder has it."""
+    """Return the file of a data set, or None if no folder has it."""
     known(name)
     for folder in folders():
         for ending in (".csv", ".parquet"):
@@ -57,13 +57,13 @@ def find(name: str) -> Path | None:
 
 
 def load(name: str, seed: int = 0, **options: int) -> Table:
-    """A data set as a table, read or generated; its used columns are quasi-identifiers."""
+    """Read or generate a data set; its used columns are quasi-identifiers."""
     about = known(name)
     if about.generator is not None:
         frame = generate(name, seed, **options)
         return Table(frame, Roles(quasi=about.used or tuple(frame.columns)))
     if options:
-        raise UsageError(f"the set {name} comes from a file and takes no {next(iter(options))}")
+        raise UsageError(f"Data set {name!r} is read from a file. Remove --{next(iter(options))}.")
     path = find(name)
     if path is None:
         raise InputError(missing(name))
@@ -72,7 +72,7 @@ def load(name: str, seed: int = 0, **options: int) -> Table:
 
 
 def numbers(name: str, seed: int = 0, **options: int) -> Floats:
-    """The used columns of the complete rows of a data set, as float64."""
+    """Return the used columns of the complete records of a data set, as float64."""
     values = load(name, seed, **options).numbers(missing="keep")
     return np.ascontiguousarray(values[~np.isnan(values).any(axis=1)])
 
@@ -81,15 +81,18 @@ def generate(name: str, seed: int = 0, **options: int) -> pl.DataFrame:
     """Generate a data set. The same seed and options give the same rows."""
     about = known(name)
     if about.generator is None:
-        made = ", ".join(n for n, d in KNOWN.items() if d.generator)
-        raise UsageError(f"the set {name} is not made but published: {about.origin}. Those that are made: {made}")
+        synthetic = ", ".join(n for n, d in KNOWN.items() if d.generator)
+        raise UsageError(
+            f"{name!r} cannot be generated; download it from its source ({about.origin}). Data sets that can be "
+            f"generated: {synthetic}."
+        )
     for option, value in options.items():
         if option not in about.options:
-            raise UsageError(f"the set {name} takes no {option}: leave it out")
+            raise UsageError(f"Data set {name!r} does not have the option --{option}. Remove it.")
         if isinstance(value, bool) or int(value) != value or value < 1:
-            raise UsageError(f"{option} must be a whole number of at least 1, not {value!r}")
+            raise UsageError(f"{option} must be a whole number of at least 1, not {value!r}.")
     if seed < 0:
-        raise UsageError(f"seed must be a whole number of at least 0, not {seed}")
+        raise UsageError(f"seed must be a whole number of at least 0, not {seed}.")
     return about.generator(np.random.default_rng(seed), **{**about.options, **options})
 
 
@@ -101,7 +104,7 @@ def make(name: str, path: str | os.PathLike[str], seed: int = 0, **options: int)
 
 
 def listing() -> list[dict[str, Any]]:
-    """One row per data set, for a table or JSON."""
+    """Return one row per data set, for a table or JSON."""
     rows = []
     for name, about in KNOWN.items():
         path = find(name) if about.generator is None else None
@@ -130,21 +133,21 @@ def known(name: str) -> Dataset:
 
 
 def missing(name: str) -> str:
-    """The message for a data set without a file: where to get it."""
+    """Return the message for a data set whose file is missing."""
     places = " or ".join(str(folder / f"{name}.csv") for folder in folders())
     hint = "" if os.environ.get("SHOAL_DATA") else " (or set SHOAL_DATA to the folder that has it)"
-    return f"the data set {name} is not on this machine: put it at {places}{hint}. It is {KNOWN[name].origin}"
+    return f"Data set {name!r} is not on this machine. Put it at {places}{hint}. Source: {KNOWN[name].origin}."
 
 
 def folders() -> list[Path]:
-    """The folders that are searched for data sets, in this order."""
+    """Return the folders that are searched for data sets, in this order."""
     home = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
     folder = os.environ.get("SHOAL_DATA")
     return ([Path(folder)] if folder else []) + [Path(home) / "shoal"]
 
 
 def _companies(rng: np.random.Generator) -> pl.DataFrame:
-    """The eleven companies: name, surface, employees, turnover, net profit. They are fixed."""
+    """Return the eleven companies: name, surface, employees, turnover, net profit. They are always the same."""
     rows = [
         ("A&A Ltd", 790, 55, 3212334, 313250),
         ("B&B SpA", 710, 44, 2283340, 299876),
@@ -166,7 +169,7 @@ def _normal(rng: np.random.Generator, rows: int, columns: int) -> pl.DataFrame:
 
 
 def _mixture(rng: np.random.Generator, rows: int, columns: int, clusters: int) -> pl.DataFrame:
-    """Normal clusters of unequal width. Their centres are normal too, with ten times the width."""
+    """Return normal clusters of unequal width. Their centres are normal too, with ten times the width."""
     centres = 10 * rng.standard_normal((clusters, columns))
     width = rng.uniform(0.5, 2.0, clusters)
     which = rng.integers(0, clusters, rows)
@@ -217,29 +220,27 @@ KNOWN: dict[str, Dataset] = {
         Dataset("adult", "persons of the 1994 US census", f"Adult {_UCI}", 32561, 15, 30162, tuple(_ADULT.split())),
         Dataset(
             "sme",
-            "eleven companies, the running example of the papers",
-            "printed in the papers of Solanas et al. on microaggregation by genetic algorithms",
+            "eleven companies, the example of Solanas 2008",
+            "Solanas 2008, Table 1",
             11,
             5,
             11,
             ("surface", "employees", "turnover", "net_profit"),
             _companies,
         ),
-        Dataset("normal", "independent standard normal columns", "made by a seed", generator=_normal, options=_SIZE),
+        Dataset("normal", "independent standard normal columns", "synthetic", generator=_normal, options=_SIZE),
         Dataset(
             "mixture",
             "a mixture of 50 normal clusters",
-            "made by a seed",
+            "synthetic",
             generator=_mixture,
             options={**_SIZE, "clusters": 50},
         ),
-        Dataset(
-            "random", "independent uniform columns between 0 and 1", "made by a seed", generator=_random, options=_SIZE
-        ),
+        Dataset("random", "independent uniform columns between 0 and 1", "synthetic", generator=_random, options=_SIZE),
         Dataset(
             "military",
-            "persons by district, military bases in districts 5 and 29",
-            "made by a seed, after the microfile of Chertov and Tavrov",
+            "persons by region, with military bases in regions 5 and 29",
+            "synthetic, after the file of Chertov and Tavrov 2017",
             91398,
             15,
             91398,
@@ -249,14 +250,14 @@ KNOWN: dict[str, Dataset] = {
         Dataset(
             "scattered",
             "uniform values without clusters",
-            "made by a seed, after Solanas 2008",
+            "synthetic, after Solanas 2008",
             generator=solanas.scattered,
             options={"rows": 1000, "columns": 2},
         ),
         Dataset(
             "clustered",
             "uniform values moved in clusters of three to five records",
-            "made by a seed, after Solanas 2008",
+            "synthetic, after Solanas 2008",
             generator=solanas.clustered,
             options={"rows": 1000, "columns": 2},
         ),

@@ -1,7 +1,7 @@
-"""Finished runs of the published grid, kept in the package because they take many CPU hours to make.
+"""Finished runs of the published grid, kept in the package because they take many CPU hours.
 
-A study is known by its values, k, grid and seed, so runs of other data are never mistaken for these. The file holds
-whole repeats only: every setting has the same number of runs. `python -m shoal.studies.kept FOLDER` makes the file
+A study is identified by its values, k, grid and seed, so runs on other data are never used. The file holds complete
+repeats only: every setting has the same number of runs. `python -m shoal.studies.kept FOLDER` writes the file
 from the checkpoints of `shoal study sensitivity SET --grid published -o FOLDER/SET`.
 """
 
@@ -31,7 +31,7 @@ COLUMNS = {
 
 
 def kept_runs(values: Floats, seed: int = SEED, file: Path = FILE) -> pl.DataFrame | None:
-    """The kept runs on these scaled values with their settings, or None if there are none."""
+    """Return the kept runs on these scaled values with their settings, or None if there are none."""
     if not file.exists():
         return None
     runs = pl.read_parquet(file).filter(pl.col("study") == _study(values, seed)).drop("study")
@@ -41,7 +41,7 @@ def kept_runs(values: Floats, seed: int = SEED, file: Path = FILE) -> pl.DataFra
 
 
 def collect_runs(folder: Path, file: Path = FILE) -> dict[str, int]:
-    """Write the whole repeats of all checkpoints in the folder; return the number of runs per set."""
+    """Write the complete repeats of all checkpoints in the folder; return the number of runs per data set."""
     parts, numbers = [], {}
     for name in SETS:
         values = values_of(name, seed=SEED)
@@ -57,7 +57,7 @@ def collect_runs(folder: Path, file: Path = FILE) -> dict[str, int]:
 
 
 def _whole_repeats(runs: pl.DataFrame) -> pl.DataFrame:
-    """The runs of those repeats that every setting has."""
+    """Return the runs of the repeats that every setting has."""
     runs = runs.join(_settings().select("run", "repeat"), on="run").sort("run")
     whole = pl.len().over("repeat") == len(GRID) // GRID.repeats
     return runs.filter(whole).drop("repeat")
@@ -65,7 +65,7 @@ def _whole_repeats(runs: pl.DataFrame) -> pl.DataFrame:
 
 @cache
 def _settings() -> pl.DataFrame:
-    """The settings of every run of the grid."""
+    """Return the settings of every run of the grid."""
     return pl.DataFrame(list(GRID.settings())).cast({"run": pl.UInt16})
 
 

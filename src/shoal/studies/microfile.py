@@ -1,11 +1,11 @@
-"""A synthetic microfile like the one of Chertov and Tavrov 2017: New York's workers, with two military bases.
+"""A synthetic microfile like the one of Chertov and Tavrov 2017: workers in New York, with two military bases.
 
-91,398 records, 38 districts of work, 13 influential attributes coded as in the American Community Survey, and an
-occupation whose four vital codes are active military personnel. Published are the totals (185 vital records, 97 of
-them in the 5th district and 45 in the 29th); the other districts' counts, the sizes of the districts and all
-attribute values are drawn here. Attributes depend on each other (age with schooling, marriage, hours, income;
-race with origin and language; the district's kind with transport, departure and travel time), and vital records
-are young, mostly men, and paid and housed as soldiers are.
+It has 91,398 records, 38 regions of work, 13 matching columns coded as in the American Community Survey, and an
+occupation. Four of its codes, those of active military personnel, are the target group. The publication has the totals:
+185 target records, 97 of them in region 5 and 45 in region 29. The counts of the other regions, the sizes of the
+regions and the values of all columns are drawn here. Columns depend on each other: age with schooling, marriage, hours
+and income; race with origin and language; the kind of region with transport, departure and travel time. Target records
+are young and mostly male, with the pay and housing of soldiers.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ SIGNAL = (
     0, 0, 1, 0, 97, 1, 5, 0, 3, 0, 1, 3, 0, 0, 0, 1, 1, 3, 1,
     1, 0, 0, 0, 0, 0, 0, 1, 0, 45, 0, 3, 0, 3, 0, 5, 3, 4, 3,
 )  # fmt: skip
-# Shares of the workers by district, large where the published solutions sent many vital records.
+# Shares of the workers by region, large where the published solutions have many target records.
 SIZES = (
     8, 8, 11, 24, 9, 7, 62, 3, 38, 4, 20, 60, 4, 7, 8, 11, 27, 45, 12,
     33, 2, 16, 8, 15, 16, 6, 21, 9, 17, 4, 41, 50, 52, 28, 150, 45, 88, 60,
 )  # fmt: skip
 CITY = (31, 32, 33, 34, 35, 36, 37, 38)
 SUBURBS = (7, 9, 11, 12, 17, 18, 20, 29)
-VITAL_VALUES = (551010, 552010, 553010, 559830)
+TARGET_VALUES = (551010, 552010, 553010, 559830)
 INFLUENTIAL = (
     "AGE", "EDUC", "SEX", "RACE", "UHRSWORK", "HISPAN", "MARST",
     "TRANWORK", "DEPARTS", "TRANTIME", "WKSWORK2", "INCTOT", "SPEAKENG",
@@ -38,45 +38,45 @@ Column = NDArray[Any]
 
 
 def military_microfile(seed: int = 0) -> dict[str, Column]:
-    """The file as columns: PWPUMA00 (district, 1 to 38), OCCSOC (occupation) and the 13 of INFLUENTIAL."""
+    """Return the columns of the file: PWPUMA00 (region, 1 to 38), OCCSOC (occupation) and the 13 matching columns."""
     rng = np.random.default_rng(seed)
-    district = _districts(rng)
-    vital = _vital(district, rng)
-    kind = np.where(np.isin(district, CITY), 2, np.where(np.isin(district, SUBURBS), 1, 0))
-    columns = _people(kind, vital, rng)
-    columns.update(_work(kind, vital, columns, rng))
-    civil = rng.choice(np.arange(110000, 540000, 1010), district.size)
-    rank = rng.choice(VITAL_VALUES, district.size, p=[0.08, 0.2, 0.62, 0.1])
+    region = _regions(rng)
+    is_target = _is_target(region, rng)
+    kind = np.where(np.isin(region, CITY), 2, np.where(np.isin(region, SUBURBS), 1, 0))
+    columns = _people(kind, is_target, rng)
+    columns.update(_work(kind, is_target, columns, rng))
+    civil = rng.choice(np.arange(110000, 540000, 1010), region.size)
+    rank = rng.choice(TARGET_VALUES, region.size, p=[0.08, 0.2, 0.62, 0.1])
     order = ("AGE", "SEX", "RACE", "HISPAN", "MARST", "EDUC", "SPEAKENG")
     rest = tuple(name for name in INFLUENTIAL if name not in order)
-    ready = {"PWPUMA00": district, "OCCSOC": np.where(vital, rank, civil)}
+    ready = {"PWPUMA00": region, "OCCSOC": np.where(is_target, rank, civil)}
     return {**ready, **{name: columns[name] for name in (*order, *rest)}}
 
 
-def _districts(rng: Rng) -> Column:
+def _regions(rng: Rng) -> Column:
     share = np.array(SIZES, dtype=float) / sum(SIZES)
     sizes = np.floor(share * RECORDS).astype(np.int64)
     sizes[34] += RECORDS - sizes.sum()
     return rng.permutation(np.repeat(np.arange(1, len(SIZES) + 1), sizes))
 
 
-def _vital(district: Column, rng: Rng) -> Column:
-    vital = np.zeros(district.size, dtype=bool)
+def _is_target(region: Column, rng: Rng) -> Column:
+    is_target = np.zeros(region.size, dtype=bool)
     for i, count in enumerate(SIGNAL):
-        vital[rng.choice(np.flatnonzero(district == i + 1), count, replace=False)] = True
-    return vital
+        is_target[rng.choice(np.flatnonzero(region == i + 1), count, replace=False)] = True
+    return is_target
 
 
-def _people(kind: Column, vital: Column, rng: Rng) -> dict[str, Column]:
+def _people(kind: Column, is_target: Column, rng: Rng) -> dict[str, Column]:
     n = kind.size
-    age = np.clip(np.where(vital, 18 + rng.gamma(2.0, 4.0, n), rng.normal(42, 14, n)), 16, 94).astype(np.int64)
-    female = rng.random(n) < np.where(vital, 0.13, 0.48)
+    age = np.clip(np.where(is_target, 18 + rng.gamma(2.0, 4.0, n), rng.normal(42, 14, n)), 16, 94).astype(np.int64)
+    female = rng.random(n) < np.where(is_target, 0.13, 0.48)
     race = _pick(rng, kind, [1, 2, 4, 6, 7, 8], [[88, 6, 1, 2, 2, 1], [78, 9, 2, 6, 4, 1], [48, 22, 6, 9, 13, 2]])
     white = race == 1
     hispanic = rng.random(n) < np.where(race == 7, 0.85, np.where(white, 0.1, 0.05)) * (1 + (kind == 2))
     origin = np.where(hispanic, rng.choice([1, 2, 3, 4], n, p=[0.14, 0.3, 0.03, 0.53]), 0)
     foreign = rng.random(n) < np.where(hispanic, 0.45, np.isin(race, [4, 5, 6]) * 0.7 + (kind == 2) * 0.2)
-    foreign &= ~vital | (rng.random(n) < 0.3)
+    foreign &= ~is_target | (rng.random(n) < 0.3)
     english = np.where(foreign | hispanic, rng.choice([4, 5, 6, 1], n, p=[0.58, 0.24, 0.14, 0.04]), 3)
     single = 1 / (1 + np.exp((age - 29) / 5.0))
     draw = rng.random(n)
@@ -86,7 +86,7 @@ def _people(kind: Column, vital: Column, rng: Rng) -> dict[str, Column]:
     latent = rng.normal(0, 1, n) + 0.35 * (kind == 2) + 0.25 * (age > 25) - 0.45 * hispanic - 0.7 * (age < 20)
     steps = np.digitize(latent, [-2.4, -2.0, -1.8, -1.6, -1.4, 0.0, 0.25, 0.55, 0.6, 1.1])
     school = np.array([0, 1, 2, 3, 4, 6, 6, 7, 8, 10, 11])[steps]
-    school = np.where(vital & (school < 6), 6, school)
+    school = np.where(is_target & (school < 6), 6, school)
     return {
         "AGE": age,
         "SEX": np.where(female, 2, 1),
@@ -98,31 +98,31 @@ def _people(kind: Column, vital: Column, rng: Rng) -> dict[str, Column]:
     }
 
 
-def _work(kind: Column, vital: Column, people: dict[str, Column], rng: Rng) -> dict[str, Column]:
+def _work(kind: Column, is_target: Column, people: dict[str, Column], rng: Rng) -> dict[str, Column]:
     n = kind.size
     age, school = people["AGE"], people["EDUC"]
-    part_time = rng.random(n) < np.where(vital, 0.0, 0.16 + 0.3 * (age < 22) + 0.15 * (age > 64))
+    part_time = rng.random(n) < np.where(is_target, 0.0, 0.16 + 0.3 * (age < 22) + 0.15 * (age > 64))
     usual = rng.choice([40, 40, 40, 40, 35, 37, 45, 50, 60, 38], n)
     hours = np.where(part_time, rng.choice([8, 10, 12, 15, 16, 20, 20, 24, 25, 30], n), usual)
-    hours = np.where(vital, rng.choice([40, 40, 45, 50, 50, 60, 60, 70, 80, 84], n), hours)
+    hours = np.where(is_target, rng.choice([40, 40, 45, 50, 50, 60, 60, 70, 80, 84], n), hours)
     full_year = rng.random(n) < np.where(part_time, 0.5, 0.85)
     weeks = np.where(full_year, 6, rng.integers(1, 6, n))
     wage = np.exp(9.0 + 0.13 * school + 0.25 * np.log(np.clip(age - 15, 1, 40)) + 0.55 * rng.normal(0, 1, n))
     wage *= (hours / 40) * (weeks / 6) * np.where(people["SEX"] == 2, 0.85, 1.0) * (1 + 0.2 * (kind == 2))
     pay = 19_000 + 1_450 * np.clip(age - 18, 0, 25) + 2_600 * np.clip(school - 6, 0, 5)
-    income = np.where(vital, pay * rng.uniform(0.95, 1.15, n), wage)
+    income = np.where(is_target, pay * rng.uniform(0.95, 1.15, n), wage)
     step = np.where(income < 100_000, 100, 1_000)
     income = (np.round(income / step) * step).astype(np.int64)
     way = _pick(
         rng, kind, [10, 14, 31, 33, 34, 50, 70, 40],
         [[86, 4, 1, 0, 0, 4, 4, 1], [80, 3, 4, 1, 3, 4, 4, 1], [26, 1, 12, 44, 5, 8, 3, 1]],
     )  # fmt: skip
-    way = np.where(vital & (rng.random(n) < 0.35), rng.choice([50, 70, 10], n), way)
+    way = np.where(is_target & (rng.random(n) < 0.35), rng.choice([50, 70, 10], n), way)
     home = way == 70
     mean = np.where(way == 50, 9, np.where(np.isin(way, [33, 34, 31]), 46, 22 + 6 * (kind == 1)))
     minutes = np.clip(rng.gamma(2.2, mean / 2.2), 1, 150)
     minutes = np.where(minutes > 12, np.round(minutes / 5) * 5, np.round(minutes)).astype(np.int64)
-    leaving = np.where(vital, rng.normal(6.0, 0.9, n), rng.normal(8.0, 1.6, n)) - 0.004 * minutes
+    leaving = np.where(is_target, rng.normal(6.0, 0.9, n), rng.normal(8.0, 1.6, n)) - 0.004 * minutes
     quarter = np.clip(np.round(leaving * 4), 1, 95).astype(np.int64)
     return {
         "UHRSWORK": hours.astype(np.int64),

@@ -1,4 +1,4 @@
-"""The effect of the operators of GOMM, alone and together: chapter 4 of the thesis as a table and as plots.
+"""The effect of the operators of GOMM, alone and together, as in chapter 4 of the GOMM thesis: a table and plots.
 
 A study runs GOMM with all operators, and once with each operator alone (100 children per generation in all cases), for
 several seeds, and keeps the monitor's rows: one per run, operator and generation.

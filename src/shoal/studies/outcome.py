@@ -55,14 +55,14 @@ def step_tables(findings: Findings) -> list[Table]:
         if step["test"] == "ANOVA":
             columns = ["factor", "F", "p", "matters"]
             rows = [[_words(r["factor"]), r["f"], r["p"], "yes" if r["significant"] else "no"] for r in step["factors"]]
-            note = "A factor matters if p is below 0.05."
+            note = "A factor is significant if p is below 0.05."
         else:
             columns = ["factor", "as good as the best by Tukey", "by Scheffe", "kept"]
             rows = [
                 [_words(r["factor"]), *(_list(r[test]) for test in ("tukey", "scheffe", "best"))]
                 for r in step["factors"]
             ]
-            note = "Only factors that matter; the other factors' effects are taken off first."
+            note = "Only significant factors; the effects of the other factors are subtracted first."
         tables.append({"title": title, "columns": columns, "rows": rows, "note": note})
     return tables
 

@@ -50,9 +50,9 @@ class Grid:
         for name in ("mutation_rate", "crossover_rate", "population"):
             values = getattr(self, name)
             if not values or len(set(values)) < len(values):
-                raise UsageError(f"the grid needs one value of {name} or more, each once, not {list(values)}")
+                raise UsageError(f"The grid needs at least one value of {name}, each of them once, not {list(values)}.")
         if self.repeats < 1:
-            raise UsageError(f"repeats must be at least 1, not {self.repeats}")
+            raise UsageError(f"repeats must be at least 1, not {self.repeats}.")
 
     def __len__(self) -> int:
         return len(self.mutation_rate) * len(self.crossover_rate) * len(self.population) * self.repeats

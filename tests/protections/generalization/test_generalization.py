@@ -322,7 +322,7 @@ def test_labels_are_unique(values, seed, missing):
 
 def test_impossible_wishes_are_refused():
     columns, positions = table()
-    with pytest.raises(UsageError, match="exact keeps all rows"):
+    with pytest.raises(UsageError, match="exact does not suppress records"):
         exact(make_problem(columns, positions, 3, suppress=0.1))
     with pytest.raises(UsageError, match="in a given order"):
         exact(make_problem(columns, positions, 3, free=[True] * 4))

@@ -38,7 +38,7 @@ UNITS = ("day", "month", "quarter", "year")
 LIMITS = (
     (
         "Categories still narrow a value down.",
-        "A class of k records hides who is who, not that the value of each lies in its category.",
+        "A class hides which record belongs to whom. It does not hide that each value lies in the published category.",
     ),
 )
 
@@ -46,24 +46,24 @@ GENERALIZE = Protection(
     name="generalize",
     title="Generalization",
     example="shoal generalize survey.csv -k 5 --roles roles.toml -o release.csv",
-    summary="Replace values by groups of values, so that every class has at least k records.",
-    about="The groups of values are intervals of numbers, nodes of a taxonomy or names that are joined.",
-    promise="Every record shares its quasi-identifiers with at least k - 1 others, unless it is suppressed.",
+    summary="Replace values by categories, so that every class has at least k records.",
+    about="A category is an interval of numbers or dates, a node of a taxonomy, or a list of names.",
+    promise="Every record has the same quasi-identifiers as at least k - 1 others, unless it is suppressed.",
     limits=LIMITS,
     promises=(KAnonymity, LDiversity, TCloseness),
     methods=METHODS,
     files=(
         ("mapping", "save_mapping", "Write the mapping of values to categories here (JSON)."),
-        ("legend", "save_legend", "Write the values of every category here (CSV), to be published with the release."),
+        ("legend", "save_legend", "Write the values of every category here (CSV). Publish it with the release."),
     ),
     place=3,
 )
 APPLY = Protection(
     name="apply",
     title="Generalization by a given mapping",
-    summary="Replace values by the groups of values of an earlier release.",
+    summary="Replace values by the categories of an earlier release.",
     about="Apply a mapping that --mapping wrote, instead of searching for categories.",
-    promise="Every value becomes its category in the mapping. The size of the classes is measured, not promised.",
+    promise="Every value becomes its category in the mapping. Shoal measures k and does not guarantee it.",
     limits=LIMITS,
     promises=(KAnonymity,),
     part_of="generalize",
@@ -73,14 +73,14 @@ DECLARED = (GENERALIZE, APPLY)
 
 
 def _trees(taxonomy: Mapping[str, Any]) -> dict[str, Any]:
-    """The taxonomies as nested tables, those in files read: a recipe holds them itself."""
+    """Return the taxonomies as nested tables: a recipe holds what their files hold."""
     from shoal.table.taxonomy import nested
 
     return {column: nested(tree, column) for column, tree in taxonomy.items()}
 
 
 def _mapping_table(mapping: Any) -> dict[str, Any]:
-    """The mapping itself, read if it is in a file: a recipe holds it."""
+    """Return the mapping as a table: a recipe holds what its file holds."""
     from shoal.protections.generalization.mapping import read_mapping
 
     return read_mapping(mapping).as_dict()
@@ -95,7 +95,7 @@ def generalize(
     sets: Annotated[
         Sequence[Sequence[str]] | None,
         Option(
-            "Columns that are k-anonymous together; given once per set.",
+            "Columns that are k-anonymous together. Repeat the option for each set of columns.",
             flag="--set",
             spelling=Repeated(Names()),
             default_text="all quasi-identifiers",
@@ -116,8 +116,8 @@ def generalize(
     order: Annotated[
         str | Mapping[str, Any] | None,
         Option(
-            f"Order of names: {', '.join(ORDERS)}, for all columns or for one; or the names (or codes) of one: "
-            "size=s,m,l.",
+            f"Order of names, for all columns or for one: {', '.join(ORDERS)}. For one column also its names or codes "
+            "in order: size=s,m,l.",
             spelling=Either(
                 (ByColumn(Either((Word(ORDERS), Names()))), Word(ORDERS)), hint="NAME|COLUMN=NAME|COLUMN=a,b,…"
             ),
@@ -142,7 +142,8 @@ def generalize(
         Literal["short", "full"], Option("Cut long lists of values in labels (see --legend), or write them in full.")
     ] = "short",
     prefer: Annotated[
-        tuple[float, float], Option("Preferred loss and bias.", spelling=Numbers(count=2, hint="LOSS,BIAS"))
+        tuple[float, float],
+        Option("Preferred loss (NWP) and bias (NECD), each 0 to 1.", spelling=Numbers(count=2, hint="LOSS,BIAS")),
     ] = (0.2, 1.0),
     weights: Annotated[
         Mapping[str, float] | None,
@@ -174,20 +175,23 @@ def generalize(
     ] = None,
     missing: Annotated[
         Literal["category", "alone", "drop", "error"],
-        Option("Handling of missing values: category may join any category, alone joins none."),
+        Option(
+            "Handling of missing values. category: they may join any category. alone: they are a category of their "
+            "own. drop: remove the records. error: stop."
+        ),
     ] = "category",
     seed: Seed = 0,
     progress: Progress = silent,
     control: "Control | None" = None,
 ) -> "GeneralizedRelease":
-    """Replace the values of the quasi-identifiers by groups of values, so that every class has at least k records.
+    """Replace the values of the quasi-identifiers by categories, so that every class has at least k records.
 
-    A column that is in no list of sets is not generalized, and still counts as known to an intruder. A number without a
-    granularity and cut points is taken as it is. order may be auto (any values may join), alphabetical, frequency,
-    taxonomy, codes or a list of values, for all columns or by column. taxonomy is, by column, a file or nested
-    dictionaries; its nodes are the categories.
-    suppress is the share of records that may be suppressed: none are, or at least k. l may be a number,
-    ("entropy", l) or ("recursive", c, l).
+    Shoal does not generalize a column that is in no list of sets, but still counts it as known to an intruder. A number
+    without a granularity or cut points may be cut between any two of its values. order may be auto (any values may
+    form a category), alphabetical, frequency, taxonomy, codes or a list of values, for all columns or by column.
+    taxonomy is, by column, a file or nested dictionaries; its nodes are the categories. suppress is the share of
+    records that may be suppressed: Shoal suppresses no record or at least k. l may be a number, ("entropy", l) or
+    ("recursive", c, l).
 
     >>> import polars as pl
     >>> frame = pl.DataFrame({"age": [23, 25, 31, 60, 62, 65], "town": ["a", "a", "b", "c", "c", "c"]})
@@ -220,7 +224,9 @@ def apply_mapping(
     mapping: Annotated[
         Any,
         Option(
-            "Mapping that generalize --mapping wrote, or what it holds.", spelling=FilePath(), recorded=_mapping_table
+            "Mapping file that generalize --mapping wrote, or its content.",
+            spelling=FilePath(),
+            recorded=_mapping_table,
         ),
     ],
     *,
@@ -228,9 +234,9 @@ def apply_mapping(
     progress: Progress = silent,
     control: "Control | None" = None,
 ) -> "GeneralizedRelease":
-    """Generalize new data by the mapping of an earlier release; its k is measured, not promised.
+    """Generalize new data by the mapping of an earlier release. Shoal measures k and does not guarantee it.
 
-    The seed is that of the rows' order, if it is shuffled.
+    The seed only affects the order of the rows, if they are shuffled.
     """
     from shoal.protections.generalization.protect import apply
 

@@ -19,7 +19,7 @@ Bits = NDArray[np.uint8]
 
 
 def labels_of_bits(bits: Bits, sizes: Sequence[int], splits: Sequence[Splits | None] = ()) -> Ints:
-    """The categories of every column, a row each, for a chromosome or (an axis more) for many.
+    """Return the categories of one chromosome, one row per column; several chromosomes have one more axis.
 
     >>> labels_of_bits(np.array([0, 1, 1], dtype=np.uint8), [3, 2]).tolist()
     [[0, 0, 1], [0, 1, 0]]
@@ -37,13 +37,13 @@ def labels_of_bits(bits: Bits, sizes: Sequence[int], splits: Sequence[Splits | N
 
 
 def bits_of_labels(labels: Ints, sizes: Sequence[int]) -> Bits:
-    """The chromosome of categories that are intervals of their domains."""
+    """Return the chromosome of categories that are intervals of their domains."""
     parts = [np.asarray(row[1:size] != row[: size - 1]) for row, size in zip(labels, sizes, strict=True) if size > 1]
     return np.concatenate(parts).astype(np.uint8) if parts else np.zeros(0, dtype=np.uint8)
 
 
 def canonical(labels: Ints, sizes: Sequence[int]) -> Ints:
-    """The same categories, numbered from 0 in the order of their first values."""
+    """Return the same categories, numbered from 0 in the order of their first values."""
     result = np.zeros_like(labels)
     for j, size in enumerate(sizes):
         _, first, label_of = np.unique(labels[j, :size], return_index=True, return_inverse=True)
@@ -52,7 +52,7 @@ def canonical(labels: Ints, sizes: Sequence[int]) -> Ints:
 
 
 def groups_of(labels: Ints, size: int) -> list[list[int]]:
-    """The values of each category of one column, in the order of their first values."""
+    """Return the values of each category of one column, in the order of their first values."""
     groups: dict[int, list[int]] = {}
     for value in range(size):
         groups.setdefault(int(labels[value]), []).append(value)

@@ -1,11 +1,13 @@
 """The optimum over all cuts of small ordered domains, by branch and bound on monotone constraints.
 
-Joining classes never breaks k, l or t, so what is broken with some cuts stays broken with more.
-    node: cuts that are in, cuts still open
-    close every open cut that breaks a promise when it is added alone: no descendant can have it
-    bound: the loss with all open cuts in, and the largest class then; give up if that is no better than the best
-    branch on the open cut whose absence costs most: in, then out
-The answer is called optimal only if the whole tree was searched within the limit.
+Joining classes never breaks k, l or t. So if some cuts break a guarantee, more cuts break it too.
+
+    node: the cuts that are made, and the cuts that are still open
+    close every open cut that breaks a guarantee when it is added alone: no descendant can have it
+    bound: the loss with all open cuts made, and the bias of the classes then; skip the node if the best is as good
+    branch on the open cut whose absence costs most: first made, then not made
+
+The answer is optimal only if the whole tree was searched within the limit.
 """
 
 from __future__ import annotations
@@ -25,13 +27,14 @@ from shoal.protections.generalization.search import search
 
 
 def exact(problem: Problem, *, seed: int = 0, limit: int = 300_000, control: Control | None = None) -> Front:
-    """The best of all generalizations, proved where the tree ends within `limit` evaluations."""
+    """Return the best generalization; it is proved if the search ends within `limit` evaluations."""
     control = control or current()
     if problem.allowed > 0:
-        raise UsageError("exact keeps all rows: leave out suppress, or take method search")
+        raise UsageError("The method exact does not suppress records. Remove --suppress, or use --method search.")
     if any(problem.free):
         raise UsageError(
-            "exact cuts domains in a given order: take order alphabetical, frequency or taxonomy, or method search"
+            "The method exact needs an order of the names. Use --order alphabetical, frequency or taxonomy, or "
+            "--method search."
         )
     first = search(problem, seed=seed, effort="quick", control=control)
     small, whole = without_empty(problem)
@@ -45,7 +48,7 @@ def exact(problem: Problem, *, seed: int = 0, limit: int = 300_000, control: Con
 
 @dataclass
 class _Tree:
-    """Depth-first search with the best so far."""
+    """A depth-first search and its best solution so far."""
 
     problem: Problem
     achievement: float
@@ -55,7 +58,7 @@ class _Tree:
     evaluations: int = 0
 
     def explore(self) -> bool:
-        """Whether the whole tree was searched."""
+        """Search the tree; return whether the whole tree was searched."""
         none = np.zeros(self.problem.bits, dtype=np.uint8)
         stack = [(none, np.arange(self.problem.bits))]
         while stack:
@@ -79,7 +82,7 @@ class _Tree:
         return True
 
     def _possible(self, cuts: Bits, open_cuts: Ints) -> Ints:
-        """The open cuts that keep every promise when added alone; those that do may be the new best."""
+        """Return the open cuts that keep every guarantee when added alone; keep the best of these solutions."""
         if open_cuts.size == 0:
             return open_cuts
         trial = np.repeat(cuts[None], open_cuts.size, axis=0)
@@ -94,7 +97,7 @@ class _Tree:
         return np.asarray(open_cuts[kept])
 
     def _can_improve(self, cuts: Bits, full: Bits) -> bool:
-        """Whether the least loss and bias below this node could beat the best."""
+        """Return whether a descendant of this node could be better than the best solution."""
         both = self.problem.labels_of(np.array([cuts, full]))
         costs = self.problem.evaluate(both)
         self.evaluations += 2
@@ -105,18 +108,18 @@ class _Tree:
         return bool(bound[0] < self.achievement - 1e-12)
 
     def _loss(self, bits: Bits) -> float:
-        """NWP with all rows kept."""
+        """Return the NWP without suppressed records."""
         return loss_of(self.problem, self.problem.labels_of(bits))
 
     def _gain(self, full: Bits, open_cuts: Ints) -> NDArray[np.float64]:
-        """How much the loss would rise without each open cut."""
+        """Return the loss without each of the open cuts."""
         trial = np.repeat(full[None], open_cuts.size, axis=0)
         trial[np.arange(open_cuts.size), open_cuts] = 0
         return np.array([self._loss(bits) for bits in trial])
 
 
 def loss_of(problem: Problem, labels: Ints) -> float:
-    """NWP of ordered groups if no row were suppressed: widths of groups, weighted by their rows."""
+    """Return the NWP of ordered categories without suppression: their widths, weighted by their records."""
     total = 0.0
     for j, size in enumerate(problem.sizes):
         attribute = labels[j, :size]

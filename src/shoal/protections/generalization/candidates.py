@@ -1,4 +1,4 @@
-"""Whether a generalization suits a table, by its records and columns; if not, why."""
+"""The generalizations that `shoal compare` tries on a table, or the reason why it tries none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DISTINCT = 30  # a number with more values is cut at this many quantiles before 
 
 
 def candidates(table: Table, columns: Sequence[str], effort: str, numeric: bool) -> Iterator[Candidate | LeftOut]:
-    """The search at each effort; numbers with many values are cut at quantiles."""
+    """Yield the search at each effort. Numbers with many values are cut at quantiles."""
     if table.rows > MOST_RECORDS and numeric:
         yield LeftOut("generalize", f"slow beyond {MOST_RECORDS:,} records, and there are {table.rows:,}")
         return

@@ -1,9 +1,9 @@
-"""The columns that a generalization takes: their values as names, numbers or days, and their ordered domains.
+"""The columns of a generalization: their values as names, numbers or days, and their ordered domains.
 
-Codes with value labels (SPSS, Stata) are named by their labels; codes that the file declares missing are missing. Text
-in which every value is a date is a date. The order of names is the one that was given, by label or by code, else the
-one that the data declare (an ordinal measure, an Enum); without one, any names may join, and names that look ordered
-are reported.
+Codes with value labels (SPSS, Stata) are named by their labels; codes that the file declares missing are missing. A
+text column in which every value is a date is a column of dates. The order of names is the one in the options, by label
+or by code, or else the one that the data declare (an ordinal measure, an Enum). Without an order, any names may form a
+category, and Shoal reports names that look ordered.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NO_NUMBERS = "granularity and cut points are for numbers and dates"
 
 @dataclass(frozen=True)
 class DomainOptions:
-    """What the options say of the columns' values: steps, cut points, orders, taxonomies and missing values."""
+    """The options on the values of the columns: steps, cut points, orders, taxonomies and missing values."""
 
     granularity: Mapping[str, Any] | None = None
     cuts: Mapping[str, Sequence[float]] | None = None
@@ -43,7 +43,7 @@ class DomainOptions:
     missing: str = "category"
 
     def check(self, columns: Sequence[str]) -> None:
-        """An error for an option about a column that is not a quasi-identifier."""
+        """Raise an error for an option on a column that is not a quasi-identifier."""
         order = self.order if isinstance(self.order, Mapping) else None
         for option in (self.granularity, self.cuts, self.taxonomy, order):
             for column in option or ():
@@ -51,14 +51,14 @@ class DomainOptions:
                     raise unknown("quasi-identifier", column, columns)
 
     def unit(self, name: str) -> str | None:
-        """The unit of dates that the granularity of a column names."""
+        """Return the unit of dates in the granularity of a column, or None."""
         step = (self.granularity or {}).get(name)
         return step if isinstance(step, str) else None
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnValues:
-    """The values of a column as a generalization takes them.
+    """The values of a column in the form that a generalization needs.
 
     is_date: they are days since 1970. name_of: the names of labelled codes, by code, in the order of the codes.
     declared: the order that the data declare. is_exact: each value is one value of the file.
@@ -72,7 +72,7 @@ class ColumnValues:
 
 
 def values_of(table: Table, name: str, kind: str = "", unit: str | None = None) -> ColumnValues:
-    """The values of a column; kind: number, name or date, where it is known already."""
+    """Return the values of a column. kind: number, name or date, if it is known."""
     column, codes = table[name], finite_codes(table, name)
     if kind == "date" or unit is not None or (not kind and name not in table.roles.nominal):
         days = _days(column, codes, unit is not None or kind == "date")
@@ -94,7 +94,7 @@ def values_of(table: Table, name: str, kind: str = "", unit: str | None = None) 
 
 
 def matched_to_leaves(values: ColumnValues, tree: Taxonomy) -> ColumnValues:
-    """Names of numbers as the taxonomy writes them: the ZIP code 1234 may be the leaf 01234."""
+    """Return the values as the taxonomy writes them: the ZIP code 1234 may be the leaf 01234."""
     leaf_of = {number(float(leaf)): leaf for leaf in reversed(tree.leaves) if _is_number(leaf)}
     leaf_of |= {leaf: leaf for leaf in tree.leaves}
     names = [None if value is None else leaf_of.get(str(value), str(value)) for value in values.codes.values]
@@ -104,7 +104,7 @@ def matched_to_leaves(values: ColumnValues, tree: Taxonomy) -> ColumnValues:
 
 
 def domain_of(name: str, values: ColumnValues, options: DomainOptions, order: Any, declared: Any) -> Domain:
-    """The domain of a column. order: as the options give it for this column, or None; declared: the roles' order."""
+    """Return the domain of a column. order: that of the options, or None. declared: that of the roles, or None."""
     step, points = (options.granularity or {}).get(name), (options.cuts or {}).get(name)
     tree = read_taxonomy(options.taxonomy[name], name) if options.taxonomy and name in options.taxonomy else None
     present = [value for value in values.codes.values if value is not None]
@@ -132,7 +132,7 @@ def domain_of(name: str, values: ColumnValues, options: DomainOptions, order: An
 def _names_domain(
     name: str, values: ColumnValues, options: DomainOptions, order: Any, declared: Any, tree: Taxonomy | None
 ) -> Domain:
-    """The domain of a column of names."""
+    """Return the domain of a column of names."""
     pairs = zip(values.codes.values, values.codes.counts, strict=True)
     present = {str(value): int(count) for value, count in pairs if value is not None}
     missing = len(present) < len(values.codes.values)
@@ -140,7 +140,7 @@ def _names_domain(
         order = "taxonomy" if tree is not None else declared
     is_unasked = order is None
     if order is None:
-        # Values that no record has are left out: their names belong to nobody's data.
+        # Values that no record has are left out: the release must not list them.
         declared_here = [value for value in values.declared or () if value in present]
         order = declared_here or ("alphabetical" if values.codes.dated else "auto")
     if not isinstance(order, str) and [str(part) for part in order] == [CODES]:
@@ -177,7 +177,7 @@ def _number_or_text(text: str) -> tuple[float, str]:
 
 
 def _value_labels(column: Column) -> Mapping[Any, str]:
-    """The value labels of a column of codes, or of a text with labels for all its values."""
+    """Return the value labels of a column of codes, or of a text column with labels for all its values."""
     labels = None if column.source is None else column.source.labels
     if labels is None or column.kind not in ("category", "text"):
         return {}
@@ -189,7 +189,7 @@ def _value_labels(column: Column) -> Mapping[Any, str]:
 
 
 def _named(column: Column, codes: ColumnCodes, labels: Mapping[Any, str]) -> ColumnValues:
-    """Codes by their labels, or by themselves where they have none; codes that are declared missing are missing."""
+    """Return the codes by their labels; a code without a label names itself, and declared missing codes are missing."""
     stored = column.stored
     texts: list[str | None] = []
     for value in stored.values:
@@ -216,7 +216,7 @@ def _named(column: Column, codes: ColumnCodes, labels: Mapping[Any, str]) -> Col
 
 
 def _days(column: Column, codes: ColumnCodes, is_asked: bool) -> ColumnValues | None:
-    """The column's days since 1970; None if it does not hold dates. Times of day need a unit."""
+    """Return the days since 1970, or None if the column does not hold dates. Times of day need a unit."""
     if column.kind not in ("date", "text") and not (is_asked and codes.numeric):
         return None
     texts = [value if isinstance(value, str) else number(value) for value in codes.values if value is not None]
@@ -243,7 +243,7 @@ def _days(column: Column, codes: ColumnCodes, is_asked: bool) -> ColumnValues | 
 
 
 def _recoded(codes: ColumnCodes, values: Sequence[Any], numeric: bool) -> ColumnCodes:
-    """The same records with another value for each value; equal values become one."""
+    """Return the same records with new values, one per old value; equal new values become one."""
     distinct: list[Any] = sorted({value for value in values if value is not None})
     if None in values:
         distinct.append(None)

@@ -13,7 +13,7 @@ MOST_POINTS = 30  # rows of the Pareto front and of the legend
 
 
 def show(release: Any) -> list[Grid]:
-    """The settings, the categories, the values behind cut labels, and the Pareto front as tables."""
+    """Return tables of the settings, the categories, the values behind cut labels, and the Pareto front."""
     facts = release.facts
     blocks = [facts_table(release.title, {name: facts[name] for name in FACTS if name in facts})]
     if "cuts" in facts:
@@ -30,5 +30,5 @@ def show(release: Any) -> list[Grid]:
 
 
 def check_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The guarantees of a step as arguments of `shoal.check`. With sets, k does not hold over all columns together."""
+    """Return the guarantees of a step as arguments of `shoal.check`; with sets, k holds over each set only."""
     return {} if arguments.get("sets") else {name: arguments.get(name) for name in ("k", "l", "t", "distance")}

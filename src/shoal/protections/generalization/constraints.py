@@ -1,9 +1,9 @@
-"""What a class must keep besides k: l-diversity and t-closeness of confidential columns.
+"""The l-diversity and t-closeness of the confidential columns in every class.
 
-l: distinct values (Machanavajjhala et al. 2007), the exponential of their entropy, or recursive
-(c, l); t: the distance of a class's distribution from the whole table's, with equal or ordered
-ground distance (Li, Li and Venkatasubramanian 2007). All of them, like k, can only get better when
-classes are joined. The arrays are those that protections/generalization/kernels/classes.py reads.
+l: the number of distinct values, the exponential of their entropy, or recursive (c, l)-diversity (Machanavajjhala et
+al. 2007). t: the distance between the distributions in a class and in the whole table, with equal or ordered ground
+distance (Li, Li and Venkatasubramanian 2007). Like k, they never get worse when classes are joined. The kernels in
+protections/generalization/kernels/classes.py read the arrays.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NO_T = 2.0  # distances are at most 1
 
 @dataclass(frozen=True)
 class Rule:
-    """What one confidential column must keep in every class."""
+    """The required l-diversity and t-closeness of one confidential column."""
 
     l: float = 1.0  # noqa: E741
     kind: str = "distinct"
@@ -40,7 +40,7 @@ class Rule:
 
 @dataclass(frozen=True, eq=False)
 class Rules:
-    """The rules of all confidential columns as arrays; counts of their values stand side by side."""
+    """The rules of all confidential columns as arrays; the counts of their values are next to each other."""
 
     integers: Ints
     floats: NDArray[np.float64]
@@ -53,7 +53,7 @@ class Rules:
 
 
 def rules_of(rules: Sequence[Rule], widths: Sequence[int]) -> Rules:
-    """The arrays of rules for columns with so many distinct confidential values each."""
+    """Return the arrays of the rules, for columns with these numbers of distinct values."""
     integers = np.zeros((len(rules), 4), dtype=np.int64)
     floats = np.zeros((len(rules), 3))
     first = 0

@@ -1,14 +1,14 @@
-"""A generalization problem: distinct tuples with their counts, and what categories cost (Dewri et al. 2009).
+"""A generalization problem: the distinct tuples with their counts, and the cost of categories (Dewri et al. 2009).
 
-NWP is the mean over records of the weighted widths of their values' categories; a suppressed record loses 1. NECD is
-(largest - smallest class) / (records - 1); effective k is the smallest class. The achievement max(w (NWP + eps),
-(1 - w) (NECD + eps)) leans to the publisher's preference point. The preference deviation NWP + NECD - both preferences
-breaks ties.
+NWP is the mean over all records of the weighted widths of their categories; a suppressed record counts 1. NECD is
+(largest - smallest class) / (records - 1). The effective k is the size of the smallest class. The search minimizes the
+achievement max(w (NWP + eps), (1 - w) (NECD + eps)), whose weight w comes from the publisher's preference point. Among
+equals the lower preference deviation wins: NWP + NECD minus both preferences.
 
 With one set of quasi-identifiers, the records of a class that breaks k, l or t are suppressed, and no other class
-changes. With several sets, a suppressed record leaves its classes of the other sets, which may then break k, l or t
-too: suppression goes on until every class that is left keeps them. The kernel cannot do that, so such problems
-(`cascades`) are evaluated here, record by record.
+changes. With several sets, a suppressed record leaves its classes of the other sets. These may then break k, l or t
+too, so records are suppressed until no class does. The kernel cannot do that. Such problems (`cascades`) are evaluated
+here, record by record.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Costs:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Everything a search needs.
+    """The data and conditions of a search.
 
     codes: column by tuple; a code of sizes[j] means that the column is not in this tuple's set, or that its missing
     values stay alone. splits: for each column, the nodes that may be categories; None if they are not restricted.
@@ -104,12 +104,12 @@ class Problem:
         )
 
     def labels_of(self, bits: Bits) -> Ints:
-        """The categories of a chromosome, or of many."""
+        """Return the categories of one chromosome or of several."""
         return labels_of_bits(bits, self.sizes, self.splits)
 
     @property
     def cascades(self) -> bool:
-        """Whether records are suppressed beyond those of the classes that break k, l or t at first."""
+        """Whether suppressed records may make other classes break k, l or t."""
         return self.allowed > 0 and bool(self.absent.any())
 
     @cached_property
@@ -118,7 +118,7 @@ class Problem:
         return np.array([int((row == size).any()) for row, size in zip(self.codes, self.sizes, strict=True)])
 
     def evaluate(self, labels: Ints) -> Costs:
-        """The costs of a generalization, a column-by-value array of labels (compact, from 0), or of a stack of them."""
+        """Return the costs of one generalization (labels from 0, column by value), or of a stack of several."""
         stack = np.ascontiguousarray(labels[None] if labels.ndim == 2 else labels)
         if self.cascades:
             figures = np.array([_cascade(self, candidate)[1] for candidate in stack])
@@ -127,7 +127,7 @@ class Problem:
         return self._costs(evaluate_labels(*arguments))
 
     def _costs(self, figures: Floats) -> Costs:
-        """The costs from loss, largest and smallest class, suppressed records and smallest class of all."""
+        """Return the costs. figures: loss, largest and smallest kept class, suppressed records, smallest class."""
         nwp, largest, smallest, suppressed, least = figures.T
         necd = np.maximum(largest - smallest, 0) / max(self.n - 1, 1)
         preference = self.preference
@@ -142,7 +142,7 @@ class Problem:
         )
 
     def cascade(self, labels: Ints, completed: bool = False) -> tuple[Bools, Costs]:
-        """Which records a generalization suppresses where suppression cascades, and its costs.
+        """Return which records a generalization with cascading suppression suppresses, and its costs.
 
         completed: the smallest class that would be kept is suppressed too.
         """
@@ -155,13 +155,13 @@ class Problem:
         return suppressed, self._costs(figures[None])
 
     def labels_of_record(self, labels: Ints, column: int) -> Ints:
-        """The category of each record in a column; missing values that stay alone are one more."""
+        """Return the category of each record in a column; missing values that stay alone are one more category."""
         size = self.sizes[column]
         return np.append(labels[column, :size], size)[self.records[column]]
 
     @property
     def is_reachable(self) -> bool:
-        """Whether all values in one category are a solution."""
+        """Whether the solution with one category per column is feasible."""
         merged = np.zeros((len(self.sizes), max(self.sizes)), dtype=np.int64)
         costs = self.evaluate(merged)
         return bool(costs.suppressed[0] <= (self.allowed if self.cascades else 0))
@@ -204,11 +204,11 @@ def make_problem(
     sets: Sequence[Sequence[int]] | None = None,
     splits: Sequence[Splits | None] | None = None,
 ) -> Problem:
-    """Count the distinct tuples of coded columns once; after that little depends on the number of records.
+    """Return the problem of these coded columns. It holds each distinct tuple once, with its number of records.
 
-    positions: of each column's values. sets: columns that must be k-anonymous together (all, by default). splits: the
-    nodes that may be categories, by column. A code of sizes[j] stands for missing values that stay alone; the first
-    column must not have any, because the kernel takes the number of records from it.
+    positions: those of the values of each column. sets: the columns that must be k-anonymous together (by default all).
+    splits: the nodes that may be categories, by column. A code of sizes[j] stands for missing values that stay alone.
+    The first column must not have that code, because the kernel takes the number of records from it.
     """
     n, d = int(columns[0].size), len(columns)
     sizes = tuple(int(p.size) for p in positions)
@@ -244,22 +244,22 @@ def make_problem(
 
 
 def without_empty(problem: Problem) -> tuple[Problem, Callable[[Ints], Ints]]:
-    """The same problem over the values that records have, and the way back for its categories.
+    """Return the problem without values that no record has, and the function that adds them to its categories.
 
-    An empty value between two of a category joins it; any other is a category of its own.
+    Such a value joins the category on both of its sides, if that is one category; otherwise it is its own category.
     """
     held = [np.flatnonzero(problem.rows[j, :size] > 0) for j, size in enumerate(problem.sizes)]
     sizes = tuple(max(int(place.size), 1) for place in held)
     codes, records, splits = np.empty_like(problem.codes), [], []
     positions, rows = np.zeros((len(sizes), max(sizes))), np.zeros((len(sizes), max(sizes)), dtype=np.int64)
     for j, place in enumerate(held):
-        number = np.full(problem.sizes[j] + 1, sizes[j], dtype=np.int32)  # the last: not in this tuple's set
+        number = np.full(problem.sizes[j] + 1, sizes[j], dtype=np.int32)  # last entry: not in the set of this tuple
         number[place] = np.arange(place.size)
         codes[j] = number[problem.codes[j]]
         records.append(number[problem.records[j]].astype(np.int64))
         nodes = problem.splits[j]
         splits.append(None if nodes is None or not place.size else nodes.among(place))
-        # Where any values may join, a group costs its size: positions stay a step apart.
+        # If any values may form a category, its width depends on its size only, so positions stay one step apart.
         positions[j, : place.size] = problem.positions[j, np.arange(place.size) if problem.free[j] else place]
         rows[j, : place.size] = problem.rows[j, place]
 
@@ -273,7 +273,7 @@ def without_empty(problem: Problem) -> tuple[Problem, Callable[[Ints], Ints]]:
             attribute = size + np.arange(size)
             attribute[place] = labels[j, : place.size]
             if place.size and not problem.free[j]:
-                right = np.searchsorted(place, np.arange(size))  # the next value that rows have
+                right = np.searchsorted(place, np.arange(size))  # the next value that a record has
                 empty = (right > 0) & (right < place.size)
                 left = labels[j, np.maximum(right - 1, 0)]
                 same = empty & (left == labels[j, np.minimum(right, place.size - 1)])
@@ -295,10 +295,11 @@ def without_empty(problem: Problem) -> tuple[Problem, Callable[[Ints], Ints]]:
 
 
 def in_bins(problem: Problem, most: int, bins: int) -> tuple[Problem, Callable[[Ints], Ints]] | None:
-    """The problem with long ordered columns in bins of neighbouring values, and the way back for its categories.
+    """Return the problem with long ordered columns in bins, and the function from its categories to those of values.
 
-    A column with more than `most` values gets at most `bins` bins with about the same number of records each. None if
-    no column is that long. A class of bins is a class of values, so what is feasible in bins is feasible.
+    A column with more than `most` values gets at most `bins` bins of neighbouring values, with about the same number of
+    records each. Return None if no column is that long. A class of bins is also a class of values, so a solution that
+    is feasible in bins is feasible.
     """
     is_long = [
         size > most and not free and splits is None
@@ -316,7 +317,7 @@ def in_bins(problem: Problem, most: int, bins: int) -> tuple[Problem, Callable[[
     positions, rows = np.zeros(shape), np.zeros(shape, dtype=np.int64)
     codes, records = np.empty_like(problem.codes), []
     for j, number in enumerate(bin_of):
-        number_of = np.append(number, sizes[j])  # the last: not in this tuple's set, or missing and alone
+        number_of = np.append(number, sizes[j])  # last entry: not in the set of this tuple, or missing and alone
         codes[j] = number_of[problem.codes[j]]
         records.append(number_of[problem.records[j]])
         held, place = problem.rows[j, : number.size], problem.positions[j, : number.size]
@@ -346,7 +347,7 @@ def in_bins(problem: Problem, most: int, bins: int) -> tuple[Problem, Callable[[
 
 
 def value_losses(problem: Problem, labels: Ints) -> Floats:
-    """What a record loses by each of its values, column by value: the width of the value's category."""
+    """Return the loss of a record per value, column by value: the width of the category of the value."""
     losses = np.zeros_like(problem.positions)
     for j, size in enumerate(problem.sizes):
         attribute, place = labels[j, :size], problem.positions[j, :size]
@@ -361,7 +362,7 @@ def value_losses(problem: Problem, labels: Ints) -> Floats:
 
 
 def _cascade(problem: Problem, labels: Ints, start: Bools | None = None) -> tuple[Bools, Floats]:
-    """The records to suppress, and loss, largest and smallest class, their number and the smallest class of all."""
+    """Return the records to suppress, and loss, largest and smallest kept class, their number and smallest class."""
     n = problem.n
     class_of = [classes([problem.labels_of_record(labels, j) for j in chosen]) for chosen in problem.sets]
     suppressed = np.zeros(n, dtype=bool) if start is None else start.copy()
@@ -398,10 +399,10 @@ def _cascade(problem: Problem, labels: Ints, start: Bools | None = None) -> tupl
 
 
 def _scaled_positions(positions: Sequence[Floats], weights: Sequence[float] | None) -> Floats:
-    """Positions from 0 to the column's weight; the weights sum to 1."""
+    """Return positions from 0 to the weight of the column; the weights sum to 1."""
     share = np.full(len(positions), 1.0) if weights is None else np.asarray(weights, dtype=np.float64)
     if share.size != len(positions) or not np.all(share >= 0) or not 0 < share.sum() < np.inf:
-        raise UsageError("weights must be numbers of 0 or more, one per column, not all 0.")
+        raise UsageError("Each column needs a weight of 0 or more, and one weight must be above 0. Change --weights.")
     share = share / share.sum()
     scaled = np.zeros((len(positions), max(p.size for p in positions)))
     for j, place in enumerate(positions):
@@ -412,12 +413,12 @@ def _scaled_positions(positions: Sequence[Floats], weights: Sequence[float] | No
 
 
 def _distinct(columns: Sequence[NDArray[Any]], sizes: Sequence[int]) -> tuple[Ints, NDArray[np.int32], Ints]:
-    """The tuple of each record, the tuples (column by tuple) and their counts."""
-    sizes = [size + 1 for size in sizes]  # the last: missing values that stay alone
+    """Return the tuple of each record, the tuples (column by tuple) and their counts."""
+    sizes = [size + 1 for size in sizes]  # last code: missing values that stay alone
     key = columns[0].astype(np.int64)
     extent = sizes[0]
     for column, size in zip(columns[1:], sizes[1:], strict=True):
-        if extent > 2**62 // size:  # the keys found so far are renumbered, and there is room again
+        if extent > 2**62 // size:  # renumber the keys, so that they stay small
             distinct, _, key = count_keys(key)
             extent = distinct.size
         key *= size
@@ -434,7 +435,7 @@ def _distinct(columns: Sequence[NDArray[Any]], sizes: Sequence[int]) -> tuple[In
 def _confidential_counts(
     tuple_of: Ints, tuples: int, confidential: Sequence[NDArray[Any]], rules: Rules
 ) -> tuple[Ints, Floats]:
-    """How often each tuple has each confidential value, columns side by side, and the shares in the whole table."""
+    """Return how often each tuple has each confidential value, one column after another, and the overall shares."""
     held = np.zeros((tuples, rules.width), dtype=np.int64)
     first = 0
     for column, width in zip(confidential, rules.widths, strict=True):
@@ -446,7 +447,7 @@ def _confidential_counts(
 def _per_set(
     tuples: NDArray[np.int32], counts: Ints, held: Ints, sizes: Sequence[int], sets: Sequence[Sequence[int]]
 ) -> tuple[NDArray[np.int32], Ints, Ints, Ints]:
-    """The tuples of each set of columns, those of all sets side by side; a left-out column has the code sizes[j]."""
+    """Return the tuples of each set of columns, one set after another; other columns have the code sizes[j]."""
     parts = []
     for number, chosen in enumerate(sets):
         codes = tuples.copy()
@@ -462,7 +463,7 @@ def _per_set(
 
 
 def _summed(group_of: Ints, groups: int, counts: Ints, held: Ints) -> tuple[Ints, Ints]:
-    """The records of each group of tuples, and its counts of confidential values."""
+    """Return the number of records of each group of tuples, and its counts of confidential values."""
     total = np.bincount(group_of, weights=counts, minlength=groups).astype(np.int64)
     sums = np.zeros((groups, held.shape[1]), dtype=np.int64)
     np.add.at(sums, group_of, held)
@@ -470,7 +471,7 @@ def _summed(group_of: Ints, groups: int, counts: Ints, held: Ints) -> tuple[Ints
 
 
 def _packed(codes: NDArray[np.int32], radix: Ints) -> tuple[NDArray[np.int32], Ints, Ints]:
-    """Columns packed into blocks of at most BLOCK codes (or one column): fewer lookups per tuple."""
+    """Return the columns packed into blocks of at most BLOCK codes (or one column), for fewer lookups per tuple."""
     blocks: list[list[int]] = []
     extents: list[int] = []
     for j in np.argsort(-radix, kind="stable"):

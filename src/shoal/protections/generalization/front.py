@@ -1,7 +1,7 @@
-"""Points of a search and their front: what a higher k would cost.
+"""The solutions of a search and their Pareto front, which shows the cost of a higher k.
 
-A point is on the front if no other has a lower achievement at the same or a higher effective k. The
-answer is the allowed point of least achievement; ties go to the lower preference deviation (Dewri et al. 2009).
+A point is on the front if no other point has a lower achievement at the same or a higher effective k. The answer is the
+feasible point with the lowest achievement. Among equals the lower preference deviation wins (Dewri et al. 2009).
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from shoal.protections.picking import check_pick
 
 @dataclass(frozen=True, eq=False)
 class FrontPoint:
-    """One generalization with its figures; rows in classes below k (or breaking l or t) are suppressed.
+    """One generalization with its measures. The records of classes that break k, l or t are suppressed.
 
-    completed: the smallest other class is suppressed too, since fewer than k rows would not hide among each other.
+    completed: the smallest other class is suppressed too, because fewer than k suppressed records would not hide among
+    each other.
     """
 
     labels: Ints
@@ -37,7 +38,7 @@ class FrontPoint:
     completed: bool = False
 
     def figures(self) -> dict[str, Any]:
-        """The figures by their names in the command line's answer."""
+        """Return the measures by their JSON keys."""
         return {
             "nwp": self.nwp,
             "necd": self.necd,
@@ -50,9 +51,9 @@ class FrontPoint:
 
 @dataclass(frozen=True, eq=False)
 class Front:
-    """Feasible points by rising effective k, the number of the answer among them, and how they were found.
+    """The feasible points by rising effective k, the position of the answer, and facts about the search.
 
-    infeasible: the other non-dominated points of NSGA-II's last population, which do not reach k.
+    infeasible: the non-dominated points of NSGA-II's last population that do not reach k.
     """
 
     points: tuple[FrontPoint, ...]
@@ -66,14 +67,14 @@ class Front:
         return self.points[self.answer]
 
     def picked(self, number: int | None) -> Front:
-        """The same front with another point (counted from 1) as the answer."""
+        """Return the same front with another point as the answer; numbers start at 1."""
         if number is None:
             return self
         return replace(self, answer=check_pick(number, len(self.points)) - 1)
 
 
 def points_of(problem: Problem, stack: Ints, k: int | None = None, *, feasible: bool = True) -> list[FrontPoint]:
-    """The generalizations of a stack that keep every guarantee, with their measures; or those that do not."""
+    """Return the points of the generalizations that keep every guarantee; with feasible=False, those that do not."""
     limited = problem if k is None else replace(problem, k=k)
     stack = np.array([canonical(labels, problem.sizes) for labels in stack])
     costs = limited.evaluate(stack)
@@ -94,7 +95,7 @@ def points_of(problem: Problem, stack: Ints, k: int | None = None, *, feasible: 
 
 
 def front_of(points: Iterable[FrontPoint], evaluations: int, **facts: Any) -> Front:
-    """The non-dominated points, one of equals each, and the best of them."""
+    """Return the Pareto front of the points; of equal points it has one."""
     distinct: dict[tuple[float, int], FrontPoint] = {}
     for point in points:
         key = (round(point.achievement, 12), point.effective_k)
@@ -102,7 +103,7 @@ def front_of(points: Iterable[FrontPoint], evaluations: int, **facts: Any) -> Fr
             distinct[key] = point
     candidates = list(distinct.values())
     if not candidates:
-        raise ValueError("a front needs at least one allowed point")
+        raise ValueError("A front needs at least one feasible point.")
     order = ranked(np.array([[p.achievement, -p.effective_k] for p in candidates], dtype=np.float64))
     kept = sorted((p for p, rank in zip(candidates, order.rank, strict=True) if rank == 0), key=lambda p: p.effective_k)
     answer = min(range(len(kept)), key=lambda i: (kept[i].achievement, kept[i].deviation))

@@ -1,8 +1,8 @@
-"""A generalization as a file: which label each value gets, to be applied to new data.
+"""A mapping of values to categories, as a file that can be applied to new data.
 
-Numbers and dates are mapped by intervals, so that a number never seen before falls into the interval that contains it.
-A name never seen before is an error, and so is a number outside every interval. The first and the last interval of an
-open domain have no lower or upper bound, which is "open" in the file.
+Numbers and dates are mapped by intervals, so a new number gets the category whose interval contains it. A new name is
+an error, and so is a number outside every interval. In an open domain the first interval has no lower bound and the
+last has no upper bound. The file writes "open" for these bounds.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ from shoal.table.domain import Domain
 from shoal.table.labels import group_names
 
 FORMAT = "shoal generalization"
-OPEN = "open"  # a bound that is infinite
+OPEN = "open"  # an infinite bound
+AGAIN = "Write the mapping again with shoal generalize --mapping."
 
 
 @dataclass(frozen=True)
 class Group:
-    """A label and what it stands for: names, or numbers (days since 1970 for dates) from low to high.
+    """A category: its label, and its names or its numbers from low to high (dates: days since 1970).
 
-    closed: high is included. Without a bound, low or high is infinite; without numbers, both are None.
+    closed: high is included. low or high is infinite if the interval is open. Both are None if there are no numbers.
     """
 
     label: str
@@ -59,7 +60,7 @@ class ColumnMapping:
     dates: bool = False
 
     def labels_of(self, values: Sequence[Any]) -> list[str]:
-        """The label of each value; None is a missing one."""
+        """Return the label of each value; None stands for a missing value."""
         by_name = {value: group.label for group in self.groups for value in group.values}
         return [self._label(value, by_name) for value in values]
 
@@ -88,13 +89,13 @@ class ColumnMapping:
 
 @dataclass(frozen=True)
 class Mapping:
-    """The mappings of all quasi-identifiers, and the k they were made for."""
+    """The mappings of all quasi-identifiers, and the k of their release."""
 
     k: int
     columns: tuple[ColumnMapping, ...]
 
     def save(self, path: Path) -> None:
-        """Write it as JSON, which `read_mapping` reads."""
+        """Write the mapping as JSON; `read_mapping` reads it."""
         path.write_text(json.dumps(self.as_dict(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
     def as_dict(self) -> dict[str, Any]:
@@ -115,19 +116,19 @@ class Mapping:
 
 
 def mapping_of(domains: Sequence[Domain], labels: NDArray[np.int64], k: int, full: bool = False) -> Mapping:
-    """The mapping of a generalization of the domains' values; full: long labels are not cut."""
+    """Return the mapping of a generalization. full: long labels are not cut."""
     return Mapping(k, tuple(_column(domain, labels[j], full) for j, domain in enumerate(domains)))
 
 
 def categories(domain: Domain, labels: NDArray[np.int64]) -> list[list[int]]:
-    """The categories of a column as value codes, that of missing values which stay alone included."""
+    """Return the categories of a column as value codes, with the one of missing values that stay alone."""
     return groups_of(labels, domain.size) + ([[domain.missing_code]] if domain.alone else [])
 
 
 def read_mapping(source: str | os.PathLike[str] | Dict[str, Any]) -> Mapping:
-    """A mapping from its JSON file, or from what such a file holds."""
+    """Return a mapping from its JSON file, or from the content of such a file."""
     if isinstance(source, Dict):
-        return _mapping(source, "the mapping")
+        return _mapping(source, "The mapping")
     path = Path(source)
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -137,25 +138,26 @@ def read_mapping(source: str | os.PathLike[str] | Dict[str, Any]) -> Mapping:
         raise InputError(f"The mapping {str(path)!r} is damaged: it is nested too deeply.") from None
     except ValueError as error:
         raise InputError(f"The mapping {str(path)!r} is not valid JSON: {error}.") from error
-    return _mapping(content, f"the mapping {str(path)!r}")
+    return _mapping(content, f"The mapping {str(path)!r}")
 
 
 def _mapping(content: Any, name: str) -> Mapping:
     if not isinstance(content, Dict) or content.get("format") != FORMAT:
-        raise InputError(f"{name} was not written by shoal generalize --mapping: its 'format' must be {FORMAT!r}")
+        raise InputError(f"{name} was not written by shoal generalize --mapping: its 'format' must be {FORMAT!r}.")
     try:
         columns = tuple(_read_column(column) for column in content["columns"])
         names = [column.name for column in columns]
         _require(bool(names), "it has no columns")
-        _require(len(set(names)) == len(names), "a column is in it twice")
+        _require(len(set(names)) == len(names), "it has a column twice")
         _require(
-            _is_whole(content["k"]) and content["k"] >= 1, f"its k is {content['k']!r}, not a whole number from 1 on"
+            _is_whole(content["k"]) and content["k"] >= 1,
+            f"its k is {content['k']!r}, not a whole number of at least 1",
         )
         return Mapping(content["k"], columns)
     except KeyError as error:
-        raise InputError(f"{name} is damaged: {error} is missing") from None
+        raise InputError(f"{name} is damaged: {error} is missing. {AGAIN}") from None
     except (TypeError, ValueError) as error:
-        raise InputError(f"{name} is damaged: {error}") from None
+        raise InputError(f"{name} is damaged: {error}. {AGAIN}") from None
 
 
 def _read_column(entry: Any) -> ColumnMapping:
@@ -168,14 +170,14 @@ def _read_column(entry: Any) -> ColumnMapping:
     groups = tuple(_read_group(group, name, numeric, dates) for group in entry["groups"])
     _require(bool(groups), f"the column {name!r} has no groups")
     labels = [group.label for group in groups]
-    _require(len(set(labels)) == len(labels), f"the column {name!r} has two groups with one label")
+    _require(len(set(labels)) == len(labels), f"the column {name!r} has two groups with the same label")
     held = [value for group in groups for value in group.values]
     _require(len(set(held)) == len(held), f"the column {name!r} has a value in two groups")
     return ColumnMapping(name, numeric, groups, dates)
 
 
 def _read_group(entry: Any, column: str, numeric: bool, dates: bool) -> Group:
-    _require(isinstance(entry, Dict), f"the column {column!r} has a group that is {entry!r}")
+    _require(isinstance(entry, Dict), f"the column {column!r} has the group {entry!r}, not a table")
     what = f"a group of the column {column!r}"
     known = {"label", "values", "low", "high", "closed", "missing"}
     _require(set(entry) <= known, f"{what} has the key {next(iter(set(entry) - known), '')!r}, which is unknown")
@@ -189,13 +191,13 @@ def _read_group(entry: Any, column: str, numeric: bool, dates: bool) -> Group:
     for key in ("closed", "missing"):
         _require(isinstance(entry.get(key, True), bool), f"{what} has {key} = {entry.get(key)!r}, not true or false")
     holds_nothing = low is None and not values and not entry.get("missing", False)
-    _require(not holds_nothing, f"{what}, {label!r}, stands for nothing")
-    _require(not numeric or not values, f"{what} has names, and the column holds numbers")
+    _require(not holds_nothing, f"{what}, {label!r}, has neither values nor bounds")
+    _require(not numeric or not values, f"{what} has names, but the column holds numbers")
     return Group(**{**entry, "values": tuple(values), "low": low, "high": high})
 
 
 def _read_bound(entry: Dict[str, Any], key: str, what: str, dates: bool) -> float | None:
-    """A bound; None if the group has no numbers, infinite if it is open."""
+    """Return a bound: None if the group has no numbers, infinite if it is open."""
     if key not in entry:
         return None
     bound = entry[key]
@@ -248,7 +250,7 @@ def _group(domain: Domain, group: Sequence[int], name: str) -> Group:
 
 
 def _group_dict(group: Group, dates: bool) -> dict[str, Any]:
-    """What a group holds, without what is empty."""
+    """Return the entries of a group that are not empty."""
     plain: dict[str, Any] = {"label": group.label}
     if group.values:
         plain["values"] = list(group.values)
@@ -260,7 +262,7 @@ def _group_dict(group: Group, dates: bool) -> dict[str, Any]:
 
 
 def _bound(value: float, dates: bool) -> Any:
-    """A bound as the file has it: dates in ISO form."""
+    """Return a bound as the file writes it: dates in ISO form."""
     if math.isinf(value):
         return OPEN
     return date_text(value, "day") if dates else value

@@ -1,11 +1,11 @@
-"""NSGA-II over the bits of all attributes, with a tournament that leads into the allowed region (Dewri et al. 2009).
+"""NSGA-II over the bits of all columns, with a tournament that prefers feasible solutions (Dewri et al. 2009).
 
-Two objectives: the achievement, and k minus the effective k (or, where rows may be suppressed or l or
-t is asked for, the rows beyond what is allowed).
+There are two objectives: the achievement, and k minus the effective k. If records may be suppressed, or l or t is
+required, the second is the number of suppressed records beyond those allowed.
 
     P = random bits, a density drawn for each individual (at one half nearly all start at k = 1)
     until the evaluations are used up:
-        parents by tournament: allowed before not allowed; both allowed: rank, then crowding;
+        parents by tournament: feasible before infeasible; both feasible: rank, then crowding;
             neither: smaller second objective, then smaller first, then crowding
         one-point crossover over the whole chromosome, bits flipped with a small probability
         P = the best of parents and children by rank, then crowding; the second and later individuals with the same
@@ -32,12 +32,12 @@ from shoal.protections.generalization.bits import Bits
 from shoal.protections.generalization.evaluate import Problem
 from shoal.protections.generalization.front import Front, FrontPoint, front_of, points_of
 
-CELLS_AT_ONCE = 20_000_000  # labels of tuples between two looks at the control: a fraction of a second
+CELLS_AT_ONCE = 20_000_000  # labels of tuples between two checks for a stop: a fraction of a second
 
 
 @dataclass(frozen=True)
 class Nsga2Settings:
-    """The paper's settings by default; `published` also keeps duplicates as the paper does."""
+    """The parameters of Dewri et al. 2009 by default; `published` also keeps duplicates, as their algorithm does."""
 
     population: int = 100
     evaluations: int = 50_000
@@ -54,7 +54,7 @@ class Nsga2Settings:
 def nsga2(
     problem: Problem, *, seed: int = 0, settings: Nsga2Settings | None = None, control: Control | None = None
 ) -> Front:
-    """The front that NSGA-II finds; values stand in their domains' order."""
+    """Return the front that NSGA-II finds; categories are intervals in the order of the domain."""
     control = control or current()
     use = settings or Nsga2Settings()
     rng = np.random.default_rng(seed)
@@ -63,7 +63,7 @@ def nsga2(
     values = seen.objectives(bits)
     order = use.rank(values)
     used = use.population
-    with suppress(Stopped):  # the last whole generation counts
+    with suppress(Stopped):  # the last complete generation is the result
         while used + use.population <= use.evaluations and not control.stopped:
             parents = _tournament(rng, values, order, use.population)
             children = _offspring(rng, bits[parents], use)
@@ -77,7 +77,7 @@ def nsga2(
                 best = float(values[allowed, 0].min()) if allowed.any() else None
                 control.show(used, use.evaluations, best, "NSGA-II")
     unique = len(np.unique(values, axis=0))
-    merged = np.zeros_like(bits[:1])  # all values in one category: allowed whenever anything is
+    merged = np.zeros_like(bits[:1])  # one category per column: feasible if any solution is
     first = problem.labels_of(bits[order.rank == 0])
     points = points_of(problem, np.concatenate([first, problem.labels_of(merged)]))
     facts: dict[str, Any] = {"unique_solutions": unique, "population": use.population, **control.facts}
@@ -86,7 +86,7 @@ def nsga2(
 
 
 def _distinct_first(values: Floats) -> Ranked:
-    """Ranks and crowding, the second and later individuals at a point behind everybody else."""
+    """Return ranks and crowding, with duplicates of an individual ranked behind all others."""
     order = ranked(values)
     again = np.ones(len(values), dtype=bool)
     again[np.unique(values, axis=0, return_index=True)[1]] = False
@@ -94,7 +94,7 @@ def _distinct_first(values: Floats) -> Ranked:
 
 
 class _Seen:
-    """Objectives of chromosomes; each distinct one is computed once."""
+    """The objectives of all chromosomes so far, so that each distinct one is computed once."""
 
     def __init__(self, problem: Problem, control: Control) -> None:
         self._problem, self._control = problem, control
@@ -125,22 +125,22 @@ class _Seen:
 
 
 def _or_all(points: list[FrontPoint], problem: Problem, bits: Bits) -> list[FrontPoint]:
-    """The allowed points of the first front, or of the whole population where it has none."""
+    """Return the feasible points of the first front, or those of the whole population if it has none."""
     return points if points else points_of(problem, problem.labels_of(bits))
 
 
 def _mixed_densities(rng: np.random.Generator, population: int, width: int) -> Bits:
-    # Squared: low densities, where the allowed region lies, come more often, and all densities occur.
+    # Squared: low densities, where the feasible region is, are more frequent, and all densities occur.
     density = rng.random((population, 1)) ** 2
     return (rng.random((population, width)) < density).astype(np.uint8)
 
 
 def _tournament(rng: np.random.Generator, values: Floats, order: Ranked, size: int) -> Ints:
-    """The winners of `size` duels between individuals drawn at random."""
+    """Return the winners of `size` tournaments between two individuals drawn at random."""
     x, y = rng.integers(len(values), size=(2, size))
     luck = rng.random(len(values))
     inside = values[:, 1] <= 0
-    # Smaller is better in every key; the first that differs decides, luck at last.
+    # Smaller is better in every key. The first key that differs decides; the last key is random.
     keys = np.column_stack(
         [
             ~inside,

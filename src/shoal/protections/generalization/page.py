@@ -16,7 +16,7 @@ IN_SETTINGS = ("sets", "l", "t", "mapping")  # the recipe at the end of the page
 
 
 def promise(release: Any, external: bool) -> str:
-    """The guarantee of k; none for a mapping that was made for other records."""
+    """Return the guarantee of k; a mapping that was made for other records guarantees nothing."""
     if release.k is not None:
         return k_promise(release)
     columns = counted(len(release.changed), "column")
@@ -24,7 +24,7 @@ def promise(release: Any, external: bool) -> str:
 
 
 def settings(release: Any, external: bool) -> list[list[Any]]:
-    """The l and t of the confidential columns, and the sets of columns over which k holds."""
+    """Return the l and t of the confidential columns, and the sets of columns over which k holds."""
     rows: list[list[Any]] = []
     for name, rule in release.rules.items():
         if rule.l > 1:
@@ -35,10 +35,10 @@ def settings(release: Any, external: bool) -> list[list[Any]]:
 
 
 def done(release: Any, least: int | None) -> list[Block]:
-    """The categories and the front; a public report has neither."""
+    """Return the categories and the front; a public report has neither."""
     facts = release.facts
     cuts: Mapping[str, Sequence[str]] = facts.get("cuts", {})
-    text = Text("Values were replaced by categories: the same category for every record that has the value.")
+    text = Text("Values were replaced by categories. Equal values have the same category in every record.")
     if least is not None:
         return [text]
     blocks: list[Block] = [text]
@@ -52,18 +52,18 @@ def done(release: Any, least: int | None) -> list[Block]:
     for name in release.changed:
         categories, counts = release.label_counts(name)
         drawn.append((name, charts.labels(["* (suppressed)" if v == SUPPRESSED else v for v in categories], counts)))
-    blocks.append(Charts(drawn, note="Records of each category."))
+    blocks.append(Charts(drawn, note="Number of records per category."))
     if "front" in facts:
         blocks += _front(facts)
     return blocks
 
 
 def _front(facts: Mapping[str, Any]) -> list[Block]:
-    """What a higher k would cost, as charts and as a table around the solution that was taken."""
+    """Return the Pareto front as charts and as a table around the solution that was taken."""
     front, pick = facts["front"], facts["pick"]
     names = [f"pick {i}: k = {p['effective_k']}" for i, p in enumerate(front, start=1)]
     pairs = (
-        ("What a higher k would cost", "effective_k", "nwp", "smallest class (k)", "loss (NWP)"),
+        ("Cost of a higher k", "effective_k", "nwp", "smallest class (k)", "loss (NWP)"),
         ("Loss against bias", "nwp", "necd", "loss (NWP)", "bias (NECD)"),
     )
     drawn = []

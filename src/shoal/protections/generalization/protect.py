@@ -1,4 +1,4 @@
-"""The work of `shoal.generalize`: a table in, categories of every quasi-identifier in the middle, a release out."""
+"""The work of `shoal.generalize`: read the columns, search for categories, and make the release."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ from shoal.table.labels import SUPPRESSED, group_names, members
 from shoal.table.table import Table
 from shoal.table.taxonomy import read_taxonomy
 
-# A column with one value. It stands before the others where missing values stay alone: see make_problem.
+# A column with one value. It comes before the others if missing values stay alone (see make_problem).
 FIRST = Domain("", False, ("",), (), np.zeros(1))
 
 
 @dataclass(frozen=True)
 class Confidentiality:
-    """What the confidential columns must keep."""
+    """The required l-diversity and t-closeness of the confidential columns."""
 
     l: Any  # noqa: E741
     t: float | None
@@ -56,7 +56,7 @@ class Confidentiality:
 
 @dataclass(frozen=True)
 class Searching:
-    """How the categories are found."""
+    """The search method, its options and its seed."""
 
     method: str
     effort: str
@@ -64,15 +64,15 @@ class Searching:
     seed: int
 
     def run(self, problem: Problem) -> Front:
-        """The front of the method."""
+        """Return the front that the method finds."""
         if self.method == "search":
             return search(problem, seed=self.seed, effort=self.effort)
         if self.method == "exact":
             return exact(problem, seed=self.seed)
         if any(problem.free):
             raise UsageError(
-                "nsga2 cuts columns in a given order. Use --order alphabetical, frequency or taxonomy, or --method "
-                "search."
+                "The method nsga2 needs an order of the names. Use --order alphabetical, frequency or taxonomy, or "
+                "--method search."
             )
         return nsga2(problem, seed=self.seed, settings=self.settings)
 
@@ -92,7 +92,7 @@ def protect(
     pick: int | None,
     full_labels: bool,
 ) -> GeneralizedRelease:
-    """The release of a table whose categories are searched for."""
+    """Search for categories and return the release."""
     table = as_table(data, quasi=quasi)
     columns = _quasi(table)
     clock = Clock()
@@ -100,7 +100,7 @@ def protect(
     table = table.with_missing(gaps, columns, dict.fromkeys(columns, "value"))
     k = check_k(k, table.rows)
     if not 0 <= suppress < 1:
-        raise UsageError(f"suppress must be a share of the records from 0 up to, not including, 1, not {suppress!r}.")
+        raise UsageError(f"suppress must be a share of the records: at least 0 and below 1, not {suppress!r}.")
     values = {name: _values(table, name, options) for name in columns}
     domains = _domains(table, values, options, searching.method)
     confidential = _confidential(table, confidentiality)
@@ -143,7 +143,7 @@ def protect(
 
 
 def apply(data: Any, mapping: Any) -> GeneralizedRelease:
-    """The release of a table whose values become the categories of a mapping."""
+    """Replace the values of a table by the categories of a mapping and return the release."""
     table = as_table(data)
     clock = Clock()
     earlier = read_mapping(mapping)
@@ -158,14 +158,14 @@ def apply(data: Any, mapping: Any) -> GeneralizedRelease:
     facts = {"n": table.rows, "d": len(new), "k": earlier.k, "method": "apply"}
     release = GeneralizedRelease(
         table, table.protected(new), tuple(new), None, facts, title=APPLY.title,
-        promises=(KAnonymity(tuple(new), earlier.k, promised=False),),  # made for other records: measured
+        promises=(KAnonymity(tuple(new), earlier.k, promised=False),),  # k is measured only
     )  # fmt: skip
     facts |= {"effective_k": release.smallest_class(), **clock.read()}
     return release
 
 
 def _values(table: Table, name: str, options: DomainOptions) -> ColumnValues:
-    """The values of a column; an order or a taxonomy says that they are names."""
+    """Return the values of a column; with an order or a taxonomy they are names."""
     orders = options.order if isinstance(options.order, Mapping) else {}
     is_named = name in (options.taxonomy or {}) or name in orders or name in table.roles.order
     kind = "name" if is_named and table[name].kind != "number" else ""
@@ -178,7 +178,7 @@ def _values(table: Table, name: str, options: DomainOptions) -> ColumnValues:
 
 
 def _domains(table: Table, values: Mapping[str, ColumnValues], options: DomainOptions, method: str) -> list[Domain]:
-    """The domain of every column, from the options, the roles and the data."""
+    """Return the domain of every column, from the options, the roles and the data."""
     options.check(list(values))
     default = options.order if isinstance(options.order, str) else None
     if default is None and method != "search":
@@ -194,10 +194,10 @@ def _domains(table: Table, values: Mapping[str, ColumnValues], options: DomainOp
 
 
 def _with_moved_missing(domains: Sequence[Domain], problem: Problem, best: FrontPoint) -> list[Domain] | None:
-    """The domains with missing values in the category where they cost least; None if they are there already.
+    """Return the domains with missing values next to the category where they cost least; None if nothing changes.
 
-    A missing value stands at the end of an ordered domain, where it can join the last category only. Each other
-    category is tried in the best solution, column by column.
+    A missing value is at the end of an ordered domain, where it can only join the last category. In the best solution,
+    each other category is tried, column by column.
     """
     offset, moved = len(problem.sizes) - len(domains), list(domains)
     limits = replace(problem, k=best.k)
@@ -221,18 +221,18 @@ def _quasi(table: Table) -> tuple[str, ...]:
     columns = table.quasi_columns(to_protect=True)
     refuse_roles(table, "generalize", ("derived",))
     if len(columns) < 1:
-        raise UsageError("generalize needs at least one quasi-identifier: name columns with --quasi.")
+        raise UsageError("No quasi-identifier is named, so there is nothing to generalize. Add --quasi A,B,…")
     check_types(table, columns, "generalize")
     warn_of_identifiers(table, columns)
     return tuple(columns)
 
 
 def _confidential(table: Table, rule: Confidentiality) -> dict[str, ColumnCodes]:
-    """The confidential columns, where something is asked of them."""
+    """Return the values of the confidential columns if l or t is required."""
     if rule.l is None and rule.t is None:
         return {}
     if not table.roles.confidential:
-        raise UsageError("l and t are about confidential columns: name them with confidential=[...] (--confidential).")
+        raise UsageError("l and t need confidential columns. Add --confidential COLUMN, or remove l and t.")
     check_countable(table, table.roles.confidential)
     return {name: finite_codes(table, name) for name in table.roles.confidential}
 
@@ -244,7 +244,7 @@ def _rules(confidential: Mapping[str, ColumnCodes], rule_options: Confidentialit
 
 
 def _weights(weights: Mapping[str, float] | None, columns: Sequence[str], has_first: bool) -> list[float] | None:
-    """The weights of the columns; that of the first, if there is one before them, is 0."""
+    """Return the weights of the columns. has_first: the column FIRST comes before them, with a weight of 0."""
     if weights is None and not has_first:
         return None
     for name in weights or ():
@@ -254,25 +254,25 @@ def _weights(weights: Mapping[str, float] | None, columns: Sequence[str], has_fi
 
 
 def _sets(sets: Sequence[Sequence[str]] | None, columns: Sequence[str], has_first: bool) -> list[list[int]] | None:
-    """The numbers of the columns in each set, counted with the one before them if there is one."""
+    """Return the positions of the columns of each set. has_first: the column FIRST comes before them."""
     if sets is None:
         return None
     for name in (name for chosen in sets for name in chosen):
         if name not in columns:
             raise unknown("quasi-identifier", name, columns)
     if not sets or not all(sets):
-        raise UsageError("sets must be lists of quasi-identifiers, none of them empty.")
+        raise UsageError("A set of columns is empty. Name quasi-identifiers in every set: --set A,B --set B,C.")
     outside = [name for name in columns if not any(name in chosen for chosen in sets)]
     if outside:
         notice(
-            f"Quasi-identifiers in no --set are released as they are: {', '.join(outside)}. They count as known to an "
-            "intruder, so nothing is written unless k holds with them. Add them to a set, or give them another role"
+            f"Quasi-identifiers in no --set are released unchanged: {', '.join(outside)}. They count as known to an "
+            "intruder, so Shoal writes nothing unless k holds with them. Add them to a set, or give them another role"
         )
     return [[columns.index(name) + has_first for name in chosen] for chosen in sets]
 
 
 def _check_reachable(problem: Problem, missing_alone: bool) -> None:
-    """An error if not even the whole table as one class keeps what is asked."""
+    """Raise an error if not even the whole table as one class keeps k, l and t."""
     if problem.is_reachable:
         return
     if missing_alone:
@@ -282,14 +282,14 @@ def _check_reachable(problem: Problem, missing_alone: bool) -> None:
             "--suppress 0.05."
         )
     raise UsageError(
-        "The whole table as a single class does not keep the l that was asked for: its confidential column is not that "
-        "diverse. Ask for a lower l."
+        "Even the whole table as a single class does not reach l, because the confidential column is not that "
+        "diverse. Use a lower l."
     )
 
 
 @dataclass(frozen=True)
 class LabelOptions:
-    """How categories are labelled: whether long labels stay, and how many columns of the problem are before those."""
+    """The labels of the categories. full: long labels are not cut. offset: the number of columns before the domains."""
 
     full: bool
     offset: int
@@ -306,7 +306,7 @@ def _release(
     labels: LabelOptions,
     clock: Clock,
 ) -> GeneralizedRelease:
-    """The protected table, its measures and its front."""
+    """Return the release with its measures and its front."""
     point = front.best
     mapping = mapping_of(domains, point.labels[labels.offset :], point.k, labels.full)
     starred = suppression.rows(point)
@@ -317,7 +317,7 @@ def _release(
         if plain and not domain.edges and not domain.missing and starred is None:
             if _is_finer(table, domain.name, codes):
                 new[domain.name] = np.array(codes.values, dtype=np.float64)[codes.codes] + 0.0
-            continue  # every value is its own category: the column stays as it is
+            continue  # every value is its own category: the column stays unchanged
         cells = np.array(column.labels_of(codes.values), dtype=object)[codes.codes]
         if starred is not None:
             cells[starred] = SUPPRESSED
@@ -358,7 +358,7 @@ def _release(
 
 
 def _is_finer(table: Table, name: str, column_codes: ColumnCodes) -> bool:
-    """Whether numbers that are one value for the search differ in the file: -0.0 and 0.0, whole numbers beyond 2^53."""
+    """Return whether values that the search cannot distinguish differ in the file: -0.0 and 0.0, or beyond 2^53."""
     series = table[name].series
     if not column_codes.numeric or series.dtype == nw.Object or not series.dtype.is_numeric():
         return False
@@ -366,9 +366,9 @@ def _is_finer(table: Table, name: str, column_codes: ColumnCodes) -> bool:
 
 
 def suppressed_beside(frame: Any, columns: Sequence[str], starred: Any) -> Any:
-    """The frame with columns without a role suppressed in the starred rows, where an intruder would know them too.
+    """Return the frame with the columns without a role suppressed in the suppressed records too.
 
-    Text gets a star, every other type a missing value.
+    An intruder may know these columns. Text becomes a star, every other type a missing value.
     """
     if not columns:
         return frame
@@ -385,7 +385,7 @@ def suppressed_beside(frame: Any, columns: Sequence[str], starred: Any) -> Any:
 
 
 def _cuts(domains: Sequence[Domain], point: FrontPoint, labels: LabelOptions) -> dict[str, list[str]]:
-    """The labels of each column's categories."""
+    """Return the labels of the categories, by column."""
     return {
         domain.name: group_names(domain, categories(domain, point.labels[j]), labels.full)
         for j, domain in enumerate(domains, start=labels.offset)
@@ -393,7 +393,7 @@ def _cuts(domains: Sequence[Domain], point: FrontPoint, labels: LabelOptions) ->
 
 
 def _legend(domains: Sequence[Domain], point: FrontPoint, labels: LabelOptions) -> dict[str, dict[str, list[str]]]:
-    """By column, the values of the categories whose labels are cut."""
+    """Return the values of the categories whose labels are cut, by column."""
     legend: dict[str, dict[str, list[str]]] = {}
     for j, domain in enumerate(domains, start=labels.offset):
         groups = categories(domain, point.labels[j])

@@ -26,9 +26,9 @@ from shoal.table.domain import Domain
 
 @dataclass(frozen=True, eq=False)
 class GeneralizedRelease(Release):
-    """A release whose quasi-identifiers are categories; records with * in all of them are suppressed.
+    """A release whose quasi-identifiers are categories; a suppressed record has * in all of them.
 
-    starred_beside: columns without a role, which are suppressed in the same records.
+    starred_beside: the columns without a role, which are suppressed in the same records.
     """
 
     mapping: Mapping | None = None
@@ -38,7 +38,7 @@ class GeneralizedRelease(Release):
     starred_beside: tuple[str, ...] = ()
 
     def smallest_class(self) -> int:
-        """The smallest class over the sets of quasi-identifiers, suppressed records apart; 0 if no record is kept."""
+        """Return the size of the smallest class of any set of columns; 0 if all records are suppressed."""
         if not self._kept.any():
             return 0
         sets = self.sets or (self.changed,)
@@ -46,7 +46,7 @@ class GeneralizedRelease(Release):
 
     @cached_property
     def assessment(self) -> Assessment:
-        """Loss, classes, and l and t of the confidential columns."""
+        """The measures of loss, of the classes, and of l and t of the confidential columns."""
         n = self.original.rows
         sizes = class_sizes([self._codes[name][self._kept] for name in self.changed])
         figures = [
@@ -55,21 +55,21 @@ class GeneralizedRelease(Release):
             declared_figure("suppressed", n - int(self._kept.sum()), n),
         ]
         if "nwp" in self.facts:
-            loss = Figure("nwp", self.facts["nwp"], "0 to 1", "the share of the columns' detail that was lost")
-            bias = Figure("necd", self.facts["necd"], "0 to 1", "how much the sizes of classes differ, over all rows")
+            loss = Figure("nwp", self.facts["nwp"], "0 to 1", "generalization loss: average width of the categories")
+            bias = Figure("necd", self.facts["necd"], "0 to 1", "bias: largest minus smallest class, per record")
             figures = [loss, bias, *figures]
         for name, rule in self.rules.items():
             worst_l, worst_t = self._measured(name, rule)
-            figures.append(Figure(f"l of {name}", worst_l, "1 and up", f"{rule.kind} diversity of the worst class"))
-            figures.append(
-                Figure(f"t of {name}", worst_t, "0 to 1", f"largest {rule.distance} distance from the table")
-            )
+            figures.append(Figure(f"l of {name}", worst_l, "1 and up", f"{rule.kind} l-diversity of the worst class"))
+            figures.append(Figure(f"t of {name}", worst_t, "0 to 1", f"t-closeness: largest {rule.distance} distance"))
         return Assessment(figures)
 
     def save_mapping(self, path: str | os.PathLike[str]) -> Path:
-        """Write the mapping as JSON, to be applied to new data."""
+        """Write the mapping as JSON; `apply_mapping` applies it to new data."""
         if self.mapping is None:
-            raise UsageError("This release was made by a mapping; it has no other to write.")
+            raise UsageError(
+                "This release was made by a mapping file. Use that file; there is no new mapping to write."
+            )
         source, output = self.original.source, None if self.recipe is None else self.recipe.output
         target = check_place(path, *([source.path] if source else []), *([output.file] if output else []))
         with atomically(target) as temporary:
@@ -79,7 +79,10 @@ class GeneralizedRelease(Release):
     def save_legend(self, path: str | os.PathLike[str]) -> Path:
         """Write the values of every category as CSV: column, category, values."""
         if self.mapping is None:
-            raise UsageError("This release was made by a mapping. Its legend is that of the release that wrote it.")
+            raise UsageError(
+                "This release was made by a mapping file, so it has no legend. Use the legend of the release that "
+                "wrote the mapping."
+            )
         source, output = self.original.source, None if self.recipe is None else self.recipe.output
         target = check_place(path, *([source.path] if source else []), *([output.file] if output else []))
         with atomically(target) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
@@ -92,12 +95,12 @@ class GeneralizedRelease(Release):
         return target
 
     def legend_rows(self) -> list[list[str]]:
-        """Column, label and values of the categories whose labels are cut."""
+        """Return column, label and values of the categories whose labels are cut."""
         legend = self.facts.get("legend", {})
         return [[name, label, " | ".join(values)] for name, cut in legend.items() for label, values in cut.items()]
 
     def label_counts(self, name: str) -> tuple[list[str], list[int]]:
-        """The labels of a protected column and how many records have each."""
+        """Return the labels of a protected column, and the number of records of each."""
         labels = self.protected[name].codes
         return ["missing" if v is None else str(v) for v in labels.values], labels.counts.tolist()
 
@@ -113,7 +116,7 @@ class GeneralizedRelease(Release):
         return ~suppressed_rows(self.protected, self.changed)
 
     def _measured(self, name: str, rule: Rule) -> tuple[float, float]:
-        """The worst l and t over the sets of quasi-identifiers."""
+        """Return the worst l and t over the sets of quasi-identifiers."""
         values = self.protected[name].codes
         reference = class_counts(np.zeros(values.codes.size, dtype=np.int64), values.codes, len(values.values))[0]
         kept = self._kept
@@ -130,7 +133,7 @@ class GeneralizedRelease(Release):
 def class_promises(
     changed: tuple[str, ...], sets: tuple[tuple[str, ...], ...], k: int, rules: Dict[str, Rule]
 ) -> tuple[Promise, ...]:
-    """The guarantees of k, l and t, over all protected columns or over each set of them."""
+    """Return the guarantees of k, l and t, over all protected columns or over each set of them."""
     promises: list[Promise] = []
     for columns in sets or (changed,):
         promises.append(KAnonymity(columns, k, group=bool(sets)))

@@ -1,13 +1,14 @@
-"""The default search: rounds of annealing over the groups of values, seeded by NSGA-II's front and widening it.
+"""The default search: rounds of annealing over the categories, which start from the front of a short NSGA-II.
 
-    front = a short NSGA-II; its best point is the first start
-    rounds of annealing at k: gently from there, hot from everything in one group, and at last gently from the best
-    for higher and higher k: a short round from the best of the step before, so that the front shows their cost
+    front = that of a short NSGA-II; its best point is the first start
+    rounds of annealing at k: some at a low temperature from the best point so far, the others at a high temperature
+        from one category per column; the last ones start from the best point
+    for each of several higher k: a short round from the best point of the k before, so that the front shows its cost
 
-Values that no row has are left out of the search. Long ordered columns, such as days, are searched in bins of
-neighbouring values first; a last gentle round then moves the limits of the best solution's categories value by value.
-Where categories must be nodes of a taxonomy, a round anneals the other columns with these fixed, and nodes are split
-and joined one by one, or one against another, as long as that helps.
+The search leaves out values that no record has. Long ordered columns, such as days, are first searched in bins of
+neighbouring values. A last round at a low temperature then moves the bounds of the best categories value by value. If
+categories must be nodes of a taxonomy, a round anneals the other columns while these are fixed. Then nodes are split
+and joined, alone or in pairs, as long as that helps.
 """
 
 from __future__ import annotations
@@ -27,21 +28,19 @@ from shoal.protections.generalization.kernels.classes import Rules
 from shoal.protections.generalization.kernels.generalization import Goal, Schedule, Tuples, Values, anneal
 from shoal.protections.generalization.nsga2 import Nsga2Settings, nsga2
 
-HOT, WARM, COLD = 0.012, 0.004, 0.0005  # temperatures, as a share of all detail
-LADDER = (1.5, 2, 3, 5, 10, 20, 50)  # the higher k whose cost the front shows, as multiples of k
-EFFORTS = {"quick": 2, "standard": 10, "thorough": 60}  # rounds at the asked k, half as many where values are free
-
-
-LONG, BINS = 400, 128  # an ordered column with more values is searched in so many bins first
-LONG_SHARE = 0.1  # of the work of a round, where columns are long: NSGA-II finds most there
-CASCADE_EVALUATIONS = 2_000  # of NSGA-II, where suppression cascades: they take long there
-MOST_PAIRS = 500  # of nodes, one split and one joined, that are tried at once
-MANY_VALUES = 4000  # a step looks at every value of its column: a column of so many halves the number of steps
+HOT, WARM, COLD = 0.012, 0.004, 0.0005  # temperatures of the annealing, in units of NWP
+LADDER = (1.5, 2, 3, 5, 10, 20, 50)  # the higher k of the front, as multiples of k
+EFFORTS = {"quick": 2, "standard": 10, "thorough": 60}  # rounds at k; half as many if values are free
+LONG, BINS = 400, 128  # an ordered column with more than LONG values is first searched in BINS bins
+LONG_SHARE = 0.1  # share of the work per round if a column is long: NSGA-II finds most of the gain there
+CASCADE_EVALUATIONS = 2_000  # evaluations of NSGA-II if suppression cascades, because each of them is slow then
+MOST_PAIRS = 500  # largest number of pairs of nodes, one split and one joined, to try at once
+MANY_VALUES = 4000  # a column of this many values halves the number of steps: a step reads every value of its column
 
 
 @dataclass(frozen=True)
 class AnnealingBudget:
-    """How much is searched: rounds of annealing, touched tuples a round, NSGA-II's evaluations."""
+    """The search budget: rounds of annealing, changed tuples per round, and evaluations of NSGA-II."""
 
     rounds: int
     work: float
@@ -49,9 +48,9 @@ class AnnealingBudget:
 
 
 def budget_of(problem: Problem, effort: str = "standard") -> AnnealingBudget:
-    """A budget that counts work: each round touches every tuple thousands of times, up to a limit.
+    """Return the search budget of an effort: each round changes every tuple thousands of times, up to a limit.
 
-    Free values make a larger space: fewer and longer rounds, as one long annealing beats two short ones there.
+    If values are free, the search space is larger. Fewer and longer rounds are better there.
     """
     free = any(problem.free)
     evaluations = CASCADE_EVALUATIONS if problem.cascades else 20_000
@@ -61,10 +60,10 @@ def budget_of(problem: Problem, effort: str = "standard") -> AnnealingBudget:
 
 
 def search(problem: Problem, *, seed: int = 0, effort: str = "standard", control: Control | None = None) -> Front:
-    """The best generalization found and the front around it."""
+    """Return the front with the best generalization."""
     control = control or current()
     if effort not in EFFORTS:
-        raise UsageError(f"effort must be one of {', '.join(EFFORTS)}, not {effort!r}")
+        raise UsageError(f"effort must be one of {', '.join(EFFORTS)}, not {effort!r}.")
     fine, whole = without_empty(problem)
     binned = in_bins(fine, LONG, BINS)
     small = fine if binned is None else binned[0]
@@ -93,7 +92,7 @@ def search(problem: Problem, *, seed: int = 0, effort: str = "standard", control
             best, work = min(points, key=_rank), budget.work / (1 + max(fine.sizes) / MANY_VALUES)
             points.append(table.round(best.labels, problem.k, work, 2 * COLD, seeds[-1]))
             evaluations += table.steps
-    if any(nodes is not None for nodes in problem.splits):  # leaves that no record has make a node wider
+    if any(nodes is not None for nodes in problem.splits):  # nodes are wider with the leaves that no record has
         points = [points_of(problem, whole(point.labels)[None], point.k)[0] for point in points]
         return front_of(points, evaluations, rounds=budget.rounds, **control.facts)
     points = [replace(point, labels=canonical(whole(point.labels), problem.sizes)) for point in points]
@@ -101,10 +100,10 @@ def search(problem: Problem, *, seed: int = 0, effort: str = "standard", control
 
 
 def _turns(rounds: int, free: bool) -> list[tuple[bool, bool]]:
-    """For each round: gently from the best or hot from one group; whether values keep their order.
+    """Return for each round whether it starts from the best point, and whether values keep their order.
 
-    Where values are free, a quarter of the rounds first treats them as ordered (by frequency): that
-    space is small, and its best is a good start for the free rounds.
+    If values are free, the first quarter of the rounds treats them as ordered (by frequency). That search space is
+    small, and its best point is a good start for the other rounds.
     """
     ordered = max(rounds // 4, 1) if free else 0
     last = rounds - rounds // 3
@@ -118,7 +117,7 @@ def _rank(point: FrontPoint) -> tuple[float, float]:
 def _ladder(
     table: _Annealing, start: FrontPoint, budget: AnnealingBudget, seeds: list[int], control: Control
 ) -> Iterator[FrontPoint]:
-    """Points for higher and higher k, each found from the one before."""
+    """Yield a point for each of several higher k, each from the point before."""
     labels = start.labels
     for step, (factor, seed) in enumerate(zip(LADDER, seeds, strict=True)):
         k = int(np.ceil(factor * start.k))
@@ -133,7 +132,7 @@ def _ladder(
 
 
 class _Annealing:
-    """The problem's arrays as the kernel wants them: tuples sorted by each attribute's value."""
+    """The arrays of the problem in the form of the kernel: for each column, the tuples sorted by value."""
 
     def __init__(self, problem: Problem, control: Control) -> None:
         self.problem, self._control = problem, control
@@ -151,7 +150,7 @@ class _Annealing:
         self._rules = Rules(problem.rules.integers, problem.rules.floats, problem.overall)
 
     def round(self, labels: Ints, k: int, work: float, hot: float, seed: int, in_order: bool = False) -> FrontPoint:
-        """One annealing from any start: the best feasible point met, or all values in one category."""
+        """Anneal from a start; return the best feasible point, or that of one category per column."""
         best = self._annealed(labels, k, work, hot, seed, in_order) if not self._nodes else labels
         if self._nodes:
             best = self._with_nodes(labels, k)
@@ -166,7 +165,7 @@ class _Annealing:
         return min(points_of(self.problem, np.array([best, np.zeros_like(labels)]), k), key=_rank)
 
     def _with_nodes(self, labels: Ints, k: int) -> Ints:
-        """The best labels after nodes were split and joined, one by one or one against another."""
+        """Split and join nodes, alone or in pairs, as long as that helps; return the best labels."""
         problem = replace(self.problem, k=k)
         best, best_rank = labels, _infeasibility_rank(problem, labels[None])[0]
         while not self._control.stopped:
@@ -188,12 +187,12 @@ class _Annealing:
         return best
 
     def _annealed(self, labels: Ints, k: int, work: float, hot: float, seed: int, in_order: bool) -> Ints:
-        """The best labels that an annealing from these meets."""
+        """Return the best labels of an annealing that starts from these."""
         problem = self.problem
         start = np.zeros((len(self._sizes), int(self._sizes.max()) + 1), dtype=np.int64)
         start[:, :-1] = labels
         for j, size in enumerate(self._sizes):
-            start[j, size] = size  # the label of an attribute that is not in a tuple's set
+            start[j, size] = size  # the label of a column that is not in the set of a tuple
         weight = problem.preference.weight
         free = np.array([f and not in_order for f in problem.free], dtype=np.int64)
         _, best, steps = anneal(
@@ -211,7 +210,7 @@ class _Annealing:
 
 
 def _neighbours(problem: Problem, labels: Ints, columns: list[int]) -> Ints:
-    """The labels with one node more or less split, for every node of the columns that can be."""
+    """Return copies of the labels in which one node of these columns is split or joined."""
     stack = []
     for j in columns:
         nodes, size = problem.splits[j], problem.sizes[j]
@@ -232,7 +231,7 @@ def _neighbours(problem: Problem, labels: Ints, columns: list[int]) -> Ints:
 
 
 def _infeasibility_rank(problem: Problem, stack: Ints) -> list[tuple[float, float, float]]:
-    """How many records too many each candidate suppresses, then its achievement and its preference deviation."""
+    """Return per candidate: suppressed records beyond those allowed, achievement, preference deviation."""
     if not len(stack):
         return []
     costs = problem.evaluate(np.array([canonical(labels, problem.sizes) for labels in stack]))
@@ -241,7 +240,7 @@ def _infeasibility_rank(problem: Problem, stack: Ints) -> list[tuple[float, floa
 
 
 def _with_fixed(problem: Problem, labels: Ints, columns: list[int]) -> Problem:
-    """The problem of these columns alone, the categories of all others fixed: they become part of a tuple's set."""
+    """Return the problem of these columns; the fixed categories of the others become part of the set of a tuple."""
     others = [j for j in range(len(problem.sizes)) if j not in columns]
     fixed = [np.append(labels[j, : problem.sizes[j]], problem.sizes[j])[problem.codes[j]] for j in others]
     _, set_of = np.unique(np.vstack([problem.set_of, *fixed]), axis=1, return_inverse=True)
@@ -259,9 +258,9 @@ def _with_fixed(problem: Problem, labels: Ints, columns: list[int]) -> Problem:
 
 
 def _strides(radix: Ints, set_of: Ints) -> tuple[Ints, Ints]:
-    """Places of the attributes in a class's key, and each tuple's own part of it.
+    """Return the multiplier of each column in the key of a class, and the part of the set of each tuple.
 
-    Exact where 62 bits hold it; odd multipliers modulo 2^64 beyond, as in kernels/classes.py.
+    The keys are exact if 62 bits suffice. Otherwise the multipliers are odd numbers modulo 2^64 (kernels/classes.py).
     """
     exact = float(np.prod(radix.astype(np.float64))) * (int(set_of.max()) + 1) < 2.0**62
     if exact:

@@ -1,8 +1,8 @@
-"""Which rows a generalization suppresses: none, or at least k of them, so that they hide among each other.
+"""The records that a generalization suppresses: none, or at least k, so that they hide among each other.
 
-Samarati 2001 lets a generalization suppress a limited number of outliers. A suppressed row has a star in every
-quasi-identifier; fewer than k such rows are a small class like any other. A generalization that suppresses too few rows
-suppresses its smallest class as well, or gives way to one that suppresses none.
+Samarati 2001 lets a generalization suppress a limited number of outliers. A suppressed record has a star in every
+quasi-identifier, so fewer than k of them are a class that breaks k. If a generalization suppresses fewer than k
+records, Shoal also suppresses its smallest class, or takes a generalization without suppression.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from shoal.arrays import Bools, Ints
-from shoal.errors import UsageError
+from shoal.errors import UsageError, counted
 from shoal.measures.anonymity import classes
 from shoal.measures.diversity import broken_classes
 from shoal.notices import notice
@@ -25,36 +25,38 @@ from shoal.table.column import ColumnCodes
 
 
 def limited(problem: Problem, suppress: float) -> Problem:
-    """The problem without suppression, with a warning, where fewer than k rows may be suppressed."""
+    """Return the problem; if fewer than k records may be suppressed, warn and allow none."""
     if suppress == 0 or problem.allowed >= problem.k:
         return problem
-    least = math.ceil(1000 * problem.k / problem.n) / 1000
+    smallest_share = math.ceil(1000 * problem.k / problem.n) / 1000
     notice(
-        f"--suppress {suppress:g} allows {problem.allowed:,} of {problem.n:,} rows, fewer than k = {problem.k}. "
-        "Suppressed rows hide among each other only if there are at least k of them, so no row is suppressed. "
-        f"--suppress {least:g} is the smallest share that has an effect"
+        f"--suppress {suppress:g} allows {problem.allowed:,} of {problem.n:,} records, fewer than k = {problem.k}. "
+        "Suppressed records hide among each other only if there are at least k of them, so Shoal suppresses none. "
+        f"The smallest share that has an effect is --suppress {smallest_share:g}"
     )
     return replace(problem, allowed=0)
 
 
 @dataclass(frozen=True, eq=False)
 class Suppression:
-    """What decides which rows are suppressed. values: each row's value code, by attribute."""
+    """The problem and the data that decide which records are suppressed. values: codes of the records, by column."""
 
     problem: Problem
     values: Sequence[Ints]
     confidential: Mapping[str, ColumnCodes]
 
     def settled(self, front: Front, without: Callable[[Problem], Front]) -> Front:
-        """The front with an answer that suppresses no row or at least k; without: a search that suppresses none."""
+        """Return the front with an answer that suppresses no record or at least k.
+
+        without: a search that suppresses no record.
+        """
         if not _too_few(front.best):
             return front
-        best: tuple[FrontPoint, FrontPoint] | None = (
-            None  # a point of the front, and the same with enough suppressed rows
-        )
+        # A point of the front, and the same point with enough suppressed records.
+        best: tuple[FrontPoint, FrontPoint] | None = None
         for point in sorted(front.points, key=_rank):
             if best is not None and _rank(point) >= _rank(best[1]):
-                break  # more suppressed rows never cost less
+                break  # more suppressed records never cost less
             done = self.completed(point)
             if done is not None and (best is None or _rank(done) < _rank(best[1])):
                 best = point, done
@@ -73,21 +75,22 @@ class Suppression:
         return replace(front, points=tuple(points), answer=next(i for i, p in enumerate(points) if p is best[1]))
 
     def picked(self, front: Front, pick: int | None) -> Front:
-        """The front with another point as the answer, with at least k suppressed rows where it suppresses any."""
+        """Return the front with another point as the answer; if it suppresses records, then at least k."""
         front = front.picked(pick)
         if not _too_few(front.best):
             return front
         done = self.completed(front.best)
         if done is None:
             raise UsageError(
-                f"--pick {pick} suppresses {front.best.suppressed:,} rows, fewer than k = {front.best.k}, and at most "
-                f"{self.problem.allowed:,} may be suppressed. Pick another point, or allow more with --suppress"
+                f"--pick {pick} would suppress {counted(front.best.suppressed, 'record')}, fewer than k = "
+                f"{front.best.k}. One class more would be above the {self.problem.allowed:,} records allowed. Pick "
+                "another solution, or allow more with --suppress."
             )
         points = (done if i == front.answer else point for i, point in enumerate(front.points))
         return replace(front, points=tuple(points))
 
     def completed(self, point: FrontPoint) -> FrontPoint | None:
-        """The point itself, or with its smallest class suppressed too; None if that is more than is allowed."""
+        """Return the point, if needed with its smallest class suppressed too; None if that is more than allowed."""
         if not _too_few(point):
             return point
         if self.problem.cascades:
@@ -116,7 +119,7 @@ class Suppression:
         )
 
     def _completed_in_sets(self, point: FrontPoint) -> FrontPoint | None:
-        """The point with its smallest class suppressed too, where suppression cascades."""
+        """Return the point with its smallest class suppressed too, for cascading suppression."""
         suppressed, costs = replace(self.problem, k=point.k).cascade(point.labels, completed=True)
         number = int(suppressed.sum())
         if not point.k <= number <= min(self.problem.allowed, self.problem.n - 1):
@@ -133,7 +136,7 @@ class Suppression:
         )
 
     def rows(self, point: FrontPoint) -> Bools | None:
-        """Which rows are suppressed: those of classes below k or that break l or t; None where no row is."""
+        """Return which records are suppressed: those of classes that break k, l or t. None: no record is."""
         if not point.suppressed:
             return None
         if self.problem.cascades:
@@ -144,7 +147,7 @@ class Suppression:
         return np.asarray(bad[label], dtype=bool)
 
     def _classes(self, point: FrontPoint) -> tuple[Ints, Ints, Bools]:
-        """Each row's class, the classes' sizes, and which of them break k, l or t."""
+        """Return the class of each record, the sizes of the classes, and which classes break k, l or t."""
         label = classes([point.labels[j][self.values[j]] for j in self.problem.sets[0]])
         sizes = np.bincount(label)
         bad = sizes < point.k
@@ -155,7 +158,7 @@ class Suppression:
 
 
 def _smallest(sizes: Ints, bad: Bools) -> int:
-    """The smallest class that is kept."""
+    """Return the number of the smallest class that is kept."""
     return int(np.where(bad, sizes.max() + 1, sizes).argmin())
 
 

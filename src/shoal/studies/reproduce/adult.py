@@ -1,4 +1,4 @@
-"""Table 1 and the four experiments of Dewri et al. 2009 on Adult, published values beside those of Shoal.
+"""Table 1 and the four experiments of Dewri et al. 2009 on Adult, published values next to those of Shoal.
 
 NSGA-II as published, duplicates included: nine columns, names in alphabetical order, ages in 20 intervals of five
 years. The paper prints no table of losses; docs/explain/conventions.md has the reference values. The paper's five
@@ -95,7 +95,7 @@ def adult(data_folder: Path | None = None, quick: bool = False, seed: int = 0) -
 
 @dataclass(frozen=True)
 class AdultBudget:
-    """How long NSGA-II runs, and with which seeds where several are compared."""
+    """The evaluations of NSGA-II per run, and the seeds to compare."""
 
     evaluations: int
     seeds: range
@@ -183,7 +183,7 @@ class _problems:
 
     def __init__(self, path: Path) -> None:
         if not path.exists():
-            raise InputError(f"there is no {str(path)!r}: the experiments need Adult as a CSV file with that name")
+            raise InputError(f"The file {str(path)!r} does not exist. Put the data set Adult there as a CSV file.")
         frame = pl.read_csv(path, null_values="?").drop_nulls()
         self.columns, domains = [], []
         for name in QUASI:

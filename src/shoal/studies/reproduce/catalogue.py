@@ -13,7 +13,7 @@ BIAS = "Dewri et al. 2009, A multi-objective approach to data sharing with priva
 
 
 class Item(NamedTuple):
-    """One printed table or figure. Where `entry` is empty, `why` says why it is not computed."""
+    """One published table or figure. If `entry` is empty, `why` says why it is not computed."""
 
     document: str
     name: str

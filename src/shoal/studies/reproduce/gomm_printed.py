@@ -1,4 +1,4 @@
-"""Figures as printed in the GOMM thesis: Tables 2.1, 3.1, 5.1 to 5.4 and the groupings of Tables A.1 and A.2."""
+"""The values published in the GOMM thesis: Tables 2.1, 3.1, 5.1 to 5.4 and the column groups of Tables A.1 and A.2."""
 
 from __future__ import annotations
 

@@ -44,8 +44,8 @@ CONVENTION = (
     "The file of the paper was not published. The runs of Shoal use a synthetic file of its size (91,398 records, 38 "
     "regions, 13 matching columns), so their metrics are not comparable with the published 407 to 551."
 )
-WORST = 1846  # 13 attributes of the 142 vital records in the two outlying districts
-# The memetic algorithm's settings, the flow's signals and steps.
+WORST = 1846  # 13 matching columns of the 142 target records in the two outlier regions
+# The settings of the memetic algorithm, and the numbers of signals and steps of the flow.
 BUDGETS = {"quick": (MemeticSettings(runs=2, generations=100), 60, 500), "full": (MemeticSettings(), 400, 20_000)}
 
 
@@ -76,7 +76,7 @@ class Run:
 
     @property
     def best(self) -> Solution | None:
-        """The feasible solution of least distortion, or the fittest where none is feasible."""
+        """Return the feasible solution with the lowest distortion, or the fittest one if none is feasible."""
         return self.answer.solutions[0] if self.answer.solutions else self.answer.fittest
 
 
@@ -113,7 +113,7 @@ def published_table() -> Table:
 
 
 def summary_table(task: Task, answer: Answer) -> Table:
-    """The figures of the text, the same from the published Table 3, and from a run on the synthetic file."""
+    """Return the values of the text, the same from the published Table 3, and those of a run on the synthetic file."""
     metrics = [row.metric for row in ROWS]
     ours = [solution.distortion for solution in answer.solutions]
     cells, our_cells = len(INFLUENTIAL) * RECORDS, len(INFLUENTIAL) * len(task.region)
@@ -146,15 +146,15 @@ def summary_table(task: Task, answer: Answer) -> Table:
     }
 
 
-def restriction(district: int, value: float) -> float:
+def restriction(region: int, value: float) -> float:
     """The compatibility of an outlier region's value: 1 at the threshold, 0 at the original value."""
-    return float(zmf(value, THRESHOLD, ORIGINAL_OUTLIERS[district]))
+    return float(zmf(value, THRESHOLD, ORIGINAL_OUTLIERS[region]))
 
 
 def restriction_table() -> Table:
     return {
         "title": "Fig. 1: the restrictions",
-        "columns": ["vital records", *(f"district {d}" for d in ORIGINAL_OUTLIERS)],
+        "columns": ["target records", *(f"region {number}" for number in ORIGINAL_OUTLIERS)],
         "rows": [[x, *(restriction(d, x) for d in ORIGINAL_OUTLIERS)] for x in (0, 10, 20, 30, 40, 45, 60, 80, 97)],
         "note": "ZMF(x, 10, 97) and ZMF(x, 10, 45), as published. The paper has plots without values.",
     }
@@ -162,10 +162,10 @@ def restriction_table() -> Table:
 
 def _restriction_chart() -> Chart:
     series = [
-        Series(f"district {district}", range(most + 4), [restriction(district, x) for x in range(most + 4)], look=i)
-        for i, (district, most) in enumerate(ORIGINAL_OUTLIERS.items(), start=1)
+        Series(f"region {number}", range(most + 4), [restriction(number, x) for x in range(most + 4)], look=i)
+        for i, (number, most) in enumerate(ORIGINAL_OUTLIERS.items(), start=1)
     ]
-    return series_chart(series, "vital records", "compatibility", zero=True)
+    return series_chart(series, "target records", "compatibility", zero=True)
 
 
 def _attribute_table(seed: int) -> Table:
@@ -177,7 +177,7 @@ def _attribute_table(seed: int) -> Table:
     ]
     return {
         "title": "Table 1: matching columns (influential attributes)",
-        "columns": ["attribute", "codes printed", "column of the made-up file", "codes", "distinct"],
+        "columns": ["attribute", "codes printed", "column of the synthetic file", "codes", "distinct"],
         "rows": rows,
         "note": "",
     }
@@ -194,8 +194,8 @@ def _parameter_table() -> Table:
 
 
 def _signal_table(task: Task, methods: dict[str, Run]) -> Table:
-    """The signals of Fig. 2, and those of Shoal."""
-    signals = {"original, made-up file": task.signal.counts.tolist()}
+    """Return the signals of Fig. 2, and those of Shoal."""
+    signals = {"original, synthetic file": task.signal.counts.tolist()}
     signals |= {f"printed no. {i + 1}": list(ROWS[i].signal) for i in (0, 1)}
     signals |= {name: run.best.counts.tolist() for name, run in methods.items() if run.best is not None}
     return {

@@ -48,7 +48,7 @@ MEASURES = (
 
 
 def operators(data_folder: Path | None = None, quick: bool = False, seed: int = 0) -> Result:
-    """The plots of chapter 4 and appendix B as tables and charts, and what the thesis says of them."""
+    """Return the plots of chapter 4 and appendix B as tables and charts, and the statements of the thesis on them."""
     folder = known_folder("census", data_folder)
     budget = BUDGETS["quick" if quick else "full"]
     table = pl.concat(
@@ -66,7 +66,7 @@ def operators(data_folder: Path | None = None, quick: bool = False, seed: int = 
 
 
 def said(table: pl.DataFrame) -> Table:
-    """What the text says of the plots of Water at k = 25, next to Shoal's results."""
+    """Return the statements of the text on the plots of Water at k = 25, next to Shoal's results."""
     water = table.filter(pl.col("dataset") == "water", pl.col("k") == 25, pl.col("operator") != "first")
     alone, together = water.filter(pl.col("run") != COMBINED), water.filter(pl.col("run") == COMBINED)
     crossing = pl.col("operator") == CROSSOVER
@@ -94,7 +94,7 @@ def said(table: pl.DataFrame) -> Table:
     ]
     rows = [[name, what, printed, rows.select(measure).item()] for name, what, printed, rows, measure in lines]
     return {
-        "title": "What the text says of the figures (Water, k = 25)",
+        "title": "Statements of the text on the figures (Water, k = 25)",
         "columns": ["figure", "what", "in words", "ours"],
         "rows": rows,
         "note": "Group mutations are create, eliminate and split. Values are means over the operators, "

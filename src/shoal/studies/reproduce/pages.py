@@ -50,7 +50,7 @@ def _section(table: Table) -> str:
 
 
 def markdown_table(columns: list[str], rows: list[list[Any]]) -> str:
-    """A Markdown table, with numbers aligned to the right."""
+    """Return a Markdown table, with numbers aligned to the right."""
     right = [all(isinstance(row[j], int | float) for row in rows) for j in range(len(columns))]
     cells = [[_in_words(figure(cell)) for cell in row] for row in [columns, *rows]]
     lines = [cells[0], ["---:" if r else "---" for r in right], *cells[1:]]
@@ -58,12 +58,12 @@ def markdown_table(columns: list[str], rows: list[list[Any]]) -> str:
 
 
 def _in_words(cell: str) -> str:
-    """A cell in the words of the documentation; the keys of the JSON keep their names.
+    """Return a cell in the words of the documentation; the JSON keys keep their names.
 
     >>> _in_words("SSE printed"), _in_words("ours, by SSE alone")
     ('SSE published', 'Shoal, by SSE alone')
     """
-    for word, better in ((r"\bprinted\b", "published"), (r"\bours?\b", "Shoal"), ("made-up", "synthetic")):
+    for word, better in ((r"\bprinted\b", "published"), (r"\bours?\b", "Shoal")):
         cell = re.sub(word, better, cell)
     return cell
 

@@ -1,5 +1,6 @@
-"""Figures as printed in Solanas et al. 2006 ("Multivariate microaggregation based genetic algorithms") and 2008
-("Privacy protection with genetic algorithms"). None stands for what a table leaves out.
+"""The values published in Solanas et al. 2006 and Solanas 2008 (docs/references.md).
+
+None stands for a value that a table leaves out.
 """
 
 from __future__ import annotations

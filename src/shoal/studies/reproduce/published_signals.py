@@ -1,20 +1,20 @@
 """Tables of Chertov and Tavrov 2017 as published: matching columns, parameters and 24 feasible solutions.
 
-A row of Table 3: fitness, metric, compatibility, outlying districts (counted from 1), and the modified signal.
+A row of Table 3: fitness, metric, compatibility, outlier regions (counted from 1), and the modified signal.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-ORIGINAL_OUTLIERS = {5: 97, 29: 45}  # districts and their vital records
+ORIGINAL_OUTLIERS = {5: 97, 29: 45}  # regions and their target records
 TOTAL, RECORDS, DISTRICTS, THRESHOLD = 185, 91_398, 38, 10
 
 # The text: the mean metric of the feasible solutions, as a share of all cells, and the feasible share of all solutions.
 PRINTED_MEAN_METRIC, PRINTED_CELLS_PERCENT, PRINTED_FEASIBLE_PERCENT = 467.958, 0.04, 2.4
 PRINTED_SOLUTIONS = 1_000
 
-# Table 1: the influential attributes and their codes, in short.
+# Table 1: the matching columns (influential attributes) and their codes, in short.
 CODES = (
     ("age", "0 to 135"),
     ("educational attainment", "0 to 11"),
@@ -31,7 +31,7 @@ CODES = (
     ("speaks English", "0 to 8"),
 )
 
-# Table 2: what it is, our name for it, its value.
+# Table 2: the parameter, its name in Shoal, its value.
 PARAMETERS: tuple[tuple[str, str, float], ...] = (
     ("population size", "population", 100),
     ("pairs of parents", "pairs", 40),
