@@ -105,7 +105,7 @@ def test_statements_patterns_and_missing_reasons_are_told(tmp_path: Path) -> Non
     assert "|visits|as-is|No reason is recorded. A pattern assigned this role.|" in told
     assert "|town|as-is|No reason is recorded.|" in told
     assert "|branch|none|number|" in told and "without a role is released unchanged and counts as known" in told
-    assert "every row is another person" in told and "no column is confidential" in told
+    assert "every row is a different person" in told and "no column is confidential" in told
     left = section(page_of(release, tmp_path), "Remaining disclosure risk")
     added = release.findings.figures.added_uniques
     assert (

@@ -77,7 +77,7 @@ class EquivalenceClasses:
         kept: The rows that are not suppressed.
         label: The class of each of these rows.
         records: The number of records of each class.
-        persons: The number of persons or households of each class; without a unit, every record is another person.
+        persons: The number of persons or households of each class; without a unit, every record is a different person.
     """
 
     kept: Bools

@@ -106,7 +106,7 @@ def _kind(kind: str, name: str, uses: Uses) -> str:
 def _statements(table: Table) -> list[str]:
     """What the publisher declares about the whole file."""
     roles = table.roles
-    statements = ["The publisher declares that every row is another person."] if roles.unit is False else []
+    statements = ["The publisher declares that every row is a different person."] if roles.unit is False else []
     statements += ["The unit marks the rows of one person or household."] if isinstance(roles.unit, str) else []
     statements += ["The publisher declares that no column is confidential."] if roles.no_confidential else []
     return statements

@@ -47,7 +47,7 @@ def read(
         quasi: Quasi-identifiers, the columns that an intruder may know. They are protected.
         confidential: Columns that an intruder must not learn. They are released unchanged.
         weight: The column of survey weights.
-        unit: The column that marks the rows of one person or household; False if every row is another person.
+        unit: The column that marks the rows of one person or household; False if every row is a different person.
         drop: Columns that are removed.
         as_is: Columns that are released unchanged because no intruder knows them; a mapping adds the reasons.
         derived: Columns that can be computed from protected ones, with these.

@@ -1,14 +1,15 @@
-"""Ordered domains of quasi-identifiers, and the way from values to codes (Dewri et al. 2009).
+"""Ordered domains of quasi-identifiers, and the codes of their values (Dewri et al. 2009).
 
-Numbers and dates are cut into intervals of a granularity, at given points, or taken as they are. Names stand in a given
-order, by alphabet, by frequency, along a taxonomy's leaves, or (auto) in no order: then any values may form a category,
-and the search finds the order. Along a taxonomy only its nodes are categories, unless free cuts are asked for.
+Numbers and dates are cut into intervals of a granularity or at cut points, or each value is used. Names have the order
+of the user, of the alphabet, of their frequency or of the leaves of a taxonomy. With the order auto they have none: any
+values may form a category, and the search finds the order. With a taxonomy, only its nodes are categories, unless
+`free_cuts` is on.
 
-A missing value is a value of its own. In an ordered domain it may stand at any place (`at`), so that it can join any
-category; if it is `alone`, it joins none, and its code is the number of the other values.
+A missing value is a value of its own. In an ordered domain it may be at any position (`at`), so that it can join any
+category. If it is `alone`, it joins none, and its code is the number of the other values.
 
-A category costs (last - first position) / (the domain's whole extent). The position of a value is its number in the
-domain, or for exact numbers the number itself, so that a category of ages costs its width over the range.
+A category costs (last - first position) / (extent of the domain). The position of a value is its number in the domain.
+For exact numbers it is the number itself, so a category of ages costs its width divided by the range.
 """
 
 from __future__ import annotations
@@ -26,19 +27,19 @@ from shoal.table.dates import UNITS, unit_edges
 from shoal.table.taxonomy import Splits, Taxonomy, splits_of
 
 ORDERS = ("auto", "alphabetical", "frequency", "taxonomy", "codes")
-MOST_EXACT = 400  # distinct numbers that are taken one by one
-MOST_VALUES = 5000  # of a domain
-MOST_DAYS = 40_000  # of a domain of dates
+MOST_EXACT = 400  # largest number of distinct numbers without a granularity
+MOST_VALUES = 5000  # largest number of values of a domain
+MOST_DAYS = 40_000  # largest number of values of a domain of dates
 
 
 @dataclass(frozen=True, eq=False)
 class Domain:
     """The values of one quasi-identifier, in order.
 
-    values: exact values; empty where edges cut numbers into intervals [edge, next edge). unit: that of dates, "" for
-    anything else. missing: whether records without a value are in it; missing_at is their place in the order, alone
-    keeps them apart. free: any values may form a category. splits: only these nodes may be categories. is_open: labels
-    do not show the smallest and the largest value.
+    values: the exact values; empty if edges cut numbers into intervals [edge, next edge). unit: that of dates, "" for
+    other values. missing: whether the domain has missing values. missing_at: their position in the order. alone: they
+    are a category of their own. free: any values may form a category. splits: only these nodes may be categories.
+    is_open: labels do not show the smallest and the largest value.
     """
 
     name: str
@@ -62,7 +63,7 @@ class Domain:
 
     @property
     def present(self) -> int:
-        """The number of values, the missing one apart."""
+        """The number of values without the missing one."""
         return self.size - (self.missing and not self.alone)
 
     @property
@@ -73,16 +74,16 @@ class Domain:
         return self.size if self.alone else self.missing_at if self.missing_at >= 0 else self.size - 1
 
     def numbers_of(self, codes: Sequence[int]) -> list[int]:
-        """The numbers of the values that the codes stand for, missing ones left out."""
+        """Return the numbers of the values of these codes, without missing ones."""
         gap = self.missing_code
         return [code - (0 <= gap < code) for code in codes if code != gap]
 
     def code_of(self, number: int) -> int:
-        """The code of a value, by its number."""
+        """Return the code of the value with this number."""
         return number + (0 <= self.missing_code <= number)
 
     def at(self, place: int) -> Domain:
-        """The same domain with missing values before the value of this number, or after all of them."""
+        """Return the same domain with missing values before the value of this number, or after all values."""
         if place == self.missing_code:
             return self
         plain = np.delete(self.positions, self.missing_code)
@@ -90,14 +91,18 @@ class Domain:
         return replace(self, positions=_with_missing(plain, place), missing_at=place, splits=splits)
 
     def apart(self) -> Domain:
-        """The same domain with missing values alone."""
+        """Return the same domain with missing values as a category of their own."""
         if not self.missing:
             return self
         splits = None if self.splits is None else self.splits.without(self.missing_code)
         return replace(self, positions=np.delete(self.positions, self.missing_code), alone=True, splits=splits)
 
     def encode(self, values: Sequence[Any]) -> Ints:
-        """The code of each value; None is a missing one."""
+        """Return the code of each value; None stands for a missing value.
+
+        Raises:
+            InputError: A value is not in the domain.
+        """
         codes = np.empty(len(values), dtype=np.int64)
         place = {value: i for i, value in enumerate(self.values)}
         for i, value in enumerate(values):
@@ -130,9 +135,20 @@ def numeric_domain(
     *,
     show_extremes: bool = True,
 ) -> Domain:
-    """A domain of numbers: intervals of a granularity (step, or step, low, high), at given cuts, or exact values.
+    """Return a domain of numbers: intervals of a granularity, intervals between cut points, or exact values.
 
-    >>> numeric_domain("age", [17, 38, 90], False, granularity=(5, 1, 101)).size
+    Args:
+        name: The column, for messages.
+        values: The numbers that occur.
+        missing: Whether the column has missing values.
+        granularity: The width of an interval, or the width, the lowest and the highest bound.
+        cuts: The cut points.
+        show_extremes: Whether labels show the smallest and the largest value.
+
+    Raises:
+        UsageError: The granularity or the cut points are not valid, or there are too many values.
+
+     numeric_domain("age", [17, 38, 90], False, granularity=(5, 1, 101)).size
     20
     """
     numbers = sorted({float(v) for v in values})
@@ -145,7 +161,7 @@ def numeric_domain(
     is_open = not show_extremes
     if granularity is not None:
         edges = _granular_edges(name, numbers, granularity)
-        # Intervals of more than one value are rounded outward, and a given range is nobody's value.
+        # Wider intervals are rounded outward, and the bounds of the user come from no record: both may be shown.
         is_open = is_open and not isinstance(granularity, Sequence) and whole and float(granularity) <= 1
     elif cuts is not None:
         edges = _cut_edges(name, numbers, cuts)
@@ -168,9 +184,19 @@ def numeric_domain(
 def date_domain(
     name: str, days: Sequence[float], missing: bool, unit: str | None = None, *, show_extremes: bool = False
 ) -> Domain:
-    """A domain of dates, as days since 1970: intervals of a unit (day, month, quarter, year), or the days that occur.
+    """Return a domain of dates, as days since 1970: intervals of a unit, or the days that occur.
 
-    >>> date_domain("born", [0.0, 1.0, 400.0], False, "quarter").positions.tolist()
+    Args:
+        name: The column, for messages.
+        days: The days that occur.
+        missing: Whether the column has missing values.
+        unit: "day", "month", "quarter" or "year"; None for days.
+        show_extremes: Whether labels show the first and the last date.
+
+    Raises:
+        UsageError: The unit is unknown, or there are too many days.
+
+     date_domain("born", [0.0, 1.0, 400.0], False, "quarter").positions.tolist()
     [0.0, 4.0]
     """
     numbers = sorted({math.floor(day) for day in days})
@@ -201,9 +227,20 @@ def nominal_domain(
     *,
     free_cuts: bool = False,
 ) -> Domain:
-    """A domain of names, in the given order; along a taxonomy in the order of its leaves, with its nodes as categories.
+    """Return a domain of names.
 
-    free_cuts: neighbouring leaves of a taxonomy may form a category that is not a node.
+    Args:
+        name: The column, for messages.
+        values: The names that occur.
+        counts: The number of records of each name.
+        missing: Whether the column has missing values.
+        order: One of ORDERS, or all names in order. "taxonomy" is the order of the leaves.
+        taxonomy: The taxonomy whose nodes are the categories.
+        free_cuts: Whether neighbouring leaves may form a category that is not a node.
+
+    Raises:
+        UsageError: The order is unknown or names a value twice, or there are too many values.
+        InputError: A name is not in the order or the taxonomy.
     """
     splits = None
     if not isinstance(order, str):
@@ -237,13 +274,13 @@ def nominal_domain(
     )
     if splits is None or not missing or not values:
         return domain
-    # At the end a missing value is a child of the root: a few of them would close the whole taxonomy.
+    # At the end, missing values would be children of the root, so a few of them could force one category of all names.
     most_frequent = max(zip(counts, values, strict=True))[1]
     return domain.at(ordered.index(most_frequent) + 1)
 
 
 def _with_missing(positions: Floats, place: int | None) -> Floats:
-    """The positions of values and, before the value of this number, of missing ones: one mean step apart."""
+    """Return the positions with one for missing values, before the value of this number and one mean step apart."""
     if place is None:
         return positions
     if not positions.size:
@@ -305,7 +342,7 @@ def _check_days(name: str, size: int) -> None:
 
 
 def check_size(name: str, size: int) -> None:
-    """An error for a domain with too many values."""
+    """Raise an error for a domain with too many values."""
     if size > MOST_VALUES:
         raise UsageError(
             f"The column {name!r} has {size:,} values or intervals; at most {MOST_VALUES:,} are possible. Use a "
@@ -314,6 +351,6 @@ def check_size(name: str, size: int) -> None:
 
 
 def _round_step(step: float) -> float:
-    """The next step of the form 1, 2 or 5 times a power of ten."""
+    """Return the next larger step of the form 1, 2 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(step)) if step > 0 else 1.0
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= step * (1 - 1e-9))

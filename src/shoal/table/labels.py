@@ -1,11 +1,12 @@
-"""Readable labels of categories: intervals, a taxonomy's node where the category is exactly that node, else the values.
+"""Readable labels of categories: an interval, the node of a taxonomy with exactly these values, or the values.
 
     [20-34]           whole numbers from 20 to 34        [1.5-3)   numbers from 1.5 up to, not including, 3
     <= 21, >= 65      the ends of an open domain         2001-03 to 2001-07   dates
     Europe            a node of the taxonomy             France | Italy   joined values
     all but A | B     most of the domain                 any       all of it
     France and 11 more   a long list of values, which the legend has in full
-Labels are unique within a column. Missing values are named, never left blank.
+
+Labels are unique within a column. Missing values have a name and are never blank.
 """
 
 from __future__ import annotations
@@ -22,7 +23,12 @@ LONGEST = 60  # characters of joined values; longer lists are cut
 
 
 def group_names(domain: Domain, groups: Sequence[Sequence[int]], full: bool = False) -> list[str]:
-    """A label for each category, plain as value codes; full: also where it is long."""
+    """Return a label for each category of a domain, unique within the column.
+
+    Args:
+        groups: The value codes of each category.
+        full: Whether long labels are written in full.
+    """
     plain = [group_name(domain, group, full) for group in groups]
     taken = {str(value) for value in domain.values}
     names: list[str] = []
@@ -38,7 +44,7 @@ def group_names(domain: Domain, groups: Sequence[Sequence[int]], full: bool = Fa
 
 
 def group_name(domain: Domain, group: Sequence[int], full: bool = False) -> str:
-    """The plainest label of a category."""
+    """Return the shortest label of a category; another category may have the same one."""
     inside = domain.numbers_of(group)
     has_missing = len(inside) < len(group)
     if len(group) == domain.size and domain.size > 1 and not domain.numeric:
@@ -64,12 +70,12 @@ def group_name(domain: Domain, group: Sequence[int], full: bool = False) -> str:
 
 
 def members(domain: Domain, group: Sequence[int]) -> list[str]:
-    """The values of a category, each with its own label."""
+    """Return the labels of the values of a category."""
     return [value_name(domain, code) for code in group]
 
 
 def value_name(domain: Domain, code: int) -> str:
-    """The label of a single value."""
+    """Return the label of a single value."""
     inside = domain.numbers_of([code])
     if not inside:
         return missing_name(domain)
@@ -77,7 +83,7 @@ def value_name(domain: Domain, code: int) -> str:
 
 
 def missing_name(domain: Domain) -> str:
-    """What missing values are called: a word that no value has."""
+    """Return the name of missing values: a word that is not a value."""
     name = "missing"
     while name in domain.values:
         name = f"({name})"
@@ -85,9 +91,9 @@ def missing_name(domain: Domain) -> str:
 
 
 def interval(domain: Domain, numbers: Sequence[int]) -> str:
-    """The interval that neighbouring values cover; a single exact value is itself.
+    """Return the label of the interval of neighbouring values; a single exact value is its own label.
 
-    An open domain shows neither its smallest nor its largest value, unless a category has only that one.
+    An open domain shows neither its smallest nor its largest value, unless a category has only that value.
     """
     first, last = numbers[0], numbers[-1]
     closed, low, high = bounds(domain, numbers)
@@ -107,7 +113,7 @@ def interval(domain: Domain, numbers: Sequence[int]) -> str:
 
 
 def bounds(domain: Domain, numbers: Sequence[int]) -> tuple[bool, float, float]:
-    """Whether the upper bound belongs to neighbouring values, and their bounds."""
+    """Return whether the upper bound belongs to the interval of neighbouring values, and both bounds."""
     first, last = numbers[0], numbers[-1]
     if not domain.edges:
         return True, domain.values[first], domain.values[last]
@@ -118,12 +124,12 @@ def bounds(domain: Domain, numbers: Sequence[int]) -> tuple[bool, float, float]:
 
 
 def value_text(domain: Domain, value: float) -> str:
-    """A number or a date as text."""
+    """Return a number or a date as text."""
     return date_text(value, domain.unit) if domain.unit else number(value)
 
 
 def number(value: float) -> str:
-    """A number without a needless point.
+    """Return a number as text, without a decimal point if it is whole.
 
     >>> number(34.0), number(1e15), number(0.1)
     ('34', '1000000000000000', '0.1')

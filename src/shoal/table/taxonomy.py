@@ -1,9 +1,9 @@
-"""Taxonomies of names and codes: read from CSV, JSON or TOML, or given as nested dictionaries and lists.
+"""Taxonomies of names and codes, from a CSV, JSON or TOML file or from nested dictionaries and lists.
 
-A CSV file has a leaf in each row, followed by its ancestors from the nearest to the root (ARX's hierarchies), with `;`
-or `,` between. A first row that shares no cell with the others, and is named like the column or lacks their root, is a
-header. JSON and TOML nest: {"node": {"node": ["leaf", "leaf"]}}. The leaves' order is that of a walk from the root,
-children in the order of the file.
+A CSV file has one leaf per row, followed by its ancestors from the nearest to the root (the form of ARX), with `;` or
+`,` between them. The first row is a header if it shares no cell with the others, and has the name of the column
+or another root. JSON and TOML files are nested: {"node": {"node": ["leaf", "leaf"]}}. The leaves have the order of the
+file, from the first child of the root to the last.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ Leaves = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Taxonomy:
-    """Leaves in order, and for each inner node the leaves under it."""
+    """The leaves in order, and the leaves below each inner node."""
 
     leaves: Leaves
     nodes: tuple[tuple[str, frozenset[str]], ...]
 
     def name_of(self, values: frozenset[str]) -> str | None:
-        """The node whose leaves are exactly these values."""
+        """Return the node whose leaves are exactly these values, or None."""
         return next((name for name, under in self.nodes if under == values), None)
 
 
 @dataclass(frozen=True, eq=False)
 class Splits:
-    """The nodes of a taxonomy over its leaves in order: which node two neighbouring leaves have in common.
+    """The nodes of a taxonomy, in the form that a search over cuts between neighbouring leaves needs.
 
-    parent: of each node, -1 for the root; parents come first. node_at: for each two neighbouring leaves, the lowest
-    node above both. A node that is split shows its children, if its parent is split too.
+    parent: the parent of each node, -1 for the root; parents come first. node_at: for each two neighbouring leaves, the
+    lowest node above both. A node that is split shows its children, if its parent is split too.
     """
 
     parent: Ints
     node_at: Ints
 
     def cuts(self, split: Any) -> Any:
-        """Which neighbouring leaves are apart, for a row of split nodes (1 or 0) or for many rows."""
+        """Return which neighbouring leaves are in different categories, for one or more rows of split nodes."""
         is_split = np.array(split, copy=True)
         for node, parent in enumerate(self.parent):
             if parent >= 0:
@@ -58,20 +58,20 @@ class Splits:
         return is_split[..., self.node_at]
 
     def split_nodes(self, leaves: Ints, labels: Ints) -> Any:
-        """Which nodes are split by the categories of some leaves; a node with fewer than two of them is split."""
+        """Return the nodes that the categories of these leaves split; a node with fewer than two of them is split."""
         here = self.among(leaves).node_at
         is_split = np.ones(self.parent.size, dtype=np.uint8)
         is_split[here[labels[1:] == labels[:-1]]] = 0
         return is_split
 
     def among(self, leaves: Ints) -> Splits:
-        """The nodes over some of the leaves."""
+        """Return the nodes above these leaves."""
         ends = pairwise(leaves.tolist())
         # Nodes are numbered from the widest on: the lowest node above two leaves is the widest between them.
         return Splits(self.parent, np.array([self.node_at[a:b].min() for a, b in ends], dtype=np.int64))
 
     def with_leaf(self, place: int) -> Splits:
-        """One more leaf before that of this number, a sibling of the one before; at the end, a child of the root."""
+        """Return the nodes with a new leaf at this place, a sibling of the leaf before it, or a child of the root."""
         size = self.node_at.size + 1
         if place >= size or size == 1:
             return Splits(self.parent, np.append(self.node_at, 0))
@@ -80,12 +80,12 @@ class Splits:
         return Splits(self.parent, np.insert(self.node_at, place - 1, around.max()))
 
     def without(self, place: int) -> Splits:
-        """The nodes without a leaf."""
+        """Return the nodes without the leaf of this number."""
         return self.among(np.delete(np.arange(self.node_at.size + 1), place))
 
 
 def splits_of(taxonomy: Taxonomy) -> Splits:
-    """The nodes of a taxonomy as splits of its leaves; a taxonomy without a root gets one."""
+    """Return the nodes of a taxonomy as splits of its leaves; a taxonomy without a root gets one."""
     place = {leaf: i for i, leaf in enumerate(taxonomy.leaves)}
     ends = {(0, len(place) - 1)}
     for _, under in taxonomy.nodes:
@@ -100,7 +100,15 @@ def splits_of(taxonomy: Taxonomy) -> Splits:
 
 
 def read_taxonomy(source: Any, column: str) -> Taxonomy:
-    """A taxonomy from a file's path or from nested dictionaries and lists."""
+    """Return a taxonomy.
+
+    Args:
+        source: The path of a CSV, JSON or TOML file, nested dictionaries and lists, or a taxonomy.
+        column: The column, for messages and to recognize a header row.
+
+    Raises:
+        InputError: The file cannot be read, or the taxonomy is not valid.
+    """
     if isinstance(source, Taxonomy):
         return source
     where = str(source) if isinstance(source, str | os.PathLike) else f"The taxonomy of {column!r}"
@@ -108,7 +116,7 @@ def read_taxonomy(source: Any, column: str) -> Taxonomy:
 
 
 def nested(source: Any, column: str) -> Any:
-    """The dictionaries and lists of a taxonomy, read if it is a file's path."""
+    """Return the dictionaries and lists of a taxonomy, read from the file if the source is a path."""
     return _from_file(Path(source), column) if isinstance(source, str | os.PathLike) else source
 
 
@@ -156,7 +164,7 @@ def _from_rows(text: str, where: str, column: str) -> dict[str, Any]:
 
 
 def _is_header(paths: list[list[str]], column: str) -> bool:
-    """Whether the first row names the levels: it has no cell of another row, and the column's name or another root."""
+    """Return whether the first row is a header: it shares no cell, and has the name of the column or another root."""
     first, others = paths[0] if paths else [], paths[1:]
     if len(others) < 2 or set(first) & {cell for path in others for cell in path}:
         return False
@@ -171,7 +179,7 @@ def _from_nested(tree: Any, where: str) -> Taxonomy:
     except RecursionError:
         raise InputError(f"{where} is nested too deeply. Use fewer levels.") from None
     if not leaves:
-        raise InputError(f"{where} has no leaves.")
+        raise InputError(f"{where} has no leaves. Add the values of the column.")
     seen: set[str] = set()
     for leaf in leaves:
         if leaf in seen:
@@ -181,7 +189,7 @@ def _from_nested(tree: Any, where: str) -> Taxonomy:
 
 
 def _walk(tree: Any, nodes: list[tuple[str, Leaves]], where: str) -> Iterator[str]:
-    """The leaves below, noting every inner node on the way."""
+    """Yield the leaves of a tree, and add its inner nodes to `nodes`."""
     if isinstance(tree, Mapping):
         for name, below in tree.items():
             inside: Leaves = tuple(_walk(below, nodes, where)) or (str(name),)

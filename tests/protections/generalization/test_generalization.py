@@ -324,5 +324,5 @@ def test_impossible_wishes_are_refused():
     columns, positions = table()
     with pytest.raises(UsageError, match="exact does not suppress records"):
         exact(make_problem(columns, positions, 3, suppress=0.1))
-    with pytest.raises(UsageError, match="in a given order"):
+    with pytest.raises(UsageError, match="exact needs an order"):
         exact(make_problem(columns, positions, 3, free=[True] * 4))

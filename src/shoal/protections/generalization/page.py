@@ -34,12 +34,12 @@ def settings(release: Any, external: bool) -> list[list[Any]]:
     return [*rows, *(["k holds over", ", ".join(chosen)] for chosen in release.sets)]
 
 
-def done(release: Any, least: int | None) -> list[Block]:
+def done(release: Any, min_records: int | None) -> list[Block]:
     """Return the categories and the front; a public report has neither."""
     facts = release.facts
     cuts: Mapping[str, Sequence[str]] = facts.get("cuts", {})
     text = Text("Values were replaced by categories. Equal values have the same category in every record.")
-    if least is not None:
+    if min_records is not None:
         return [text]
     blocks: list[Block] = [text]
     if cuts:

@@ -1,4 +1,4 @@
-"""Whether `shoal compare` tries column groups on a table, by its records, columns and weights; if not, why."""
+"""The column groups that `shoal compare` tries on a table, or the reason why it tries none."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def candidates(table: Table, columns: Sequence[str], effort: str, numeric: bool)
     elif d < 2:
         yield LeftOut("group", "there is one column only")
     elif table.roles.weight is not None:
-        yield LeftOut("group", "it cannot honour weights")
+        yield LeftOut("group", "it does not support weights")
     elif table.rows > MOST_RECORDS:
         yield LeftOut("group", f"slow beyond {MOST_RECORDS:,} records, and there are {table.rows:,}")
     else:

@@ -1,4 +1,4 @@
-"""What `shoal group` prints of a release."""
+"""What `shoal group` prints about a release."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def measures(facts: Mapping[str, Any]) -> list[list[Any]]:
 
 
 def baselines(facts: Mapping[str, Any]) -> Grid:
-    """The release beside one group of all columns, and beside each column alone."""
+    """Return the release next to one group of all columns, and next to each column alone."""
     names = {"all": "all columns in one group", "univariate": "each column alone"}
     risk = (facts["interval_disclosure"] + facts["distance_linkage_all_columns"]) / 2
     rows = [["this release", facts["fitness"], facts["information_loss"], risk, facts["joint_k"]]]
@@ -73,7 +73,7 @@ def baselines(facts: Mapping[str, Any]) -> Grid:
 
 
 def split_note(facts: Mapping[str, Any]) -> list[str]:
-    """A sentence if no split of the columns pays; nothing otherwise."""
+    """Return a sentence if one group of all columns is best, else nothing."""
     if facts.get("split_pays", True):
         return []
     if len(facts["groups"]) == 1:

@@ -31,7 +31,7 @@ def settings(release: Any, external: bool) -> list[list[Any]]:
     ]
 
 
-def done(release: Any, least: int | None) -> list[Block]:
+def done(release: Any, min_records: int | None) -> list[Block]:
     """The column groups; an internal report has the baselines and the Pareto front as well."""
     facts = release.facts
     rows = [[i, ", ".join(group)] for i, group in enumerate(release.column_groups, start=1)]
@@ -42,7 +42,7 @@ def done(release: Any, least: int | None) -> list[Block]:
         ),
         Grid(["group", "columns"], rows, text=2, title="Column groups"),
     ]
-    if least is not None:
+    if min_records is not None:
         return blocks
     blocks.append(Text(f"{FITNESS} {RISK}", note=True))
     if "baselines" in facts:

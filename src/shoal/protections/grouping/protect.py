@@ -46,7 +46,7 @@ class GroupedRelease(Release):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is wanted beside the column groups.
+    """The results that are wanted besides the column groups.
 
     with_front, pick: the Pareto front, and the number of its point to take. baselines: also measure one group of all
     columns, and each column alone. intruder: columns that an intruder holds, for a linkage of its own.
@@ -123,7 +123,7 @@ def protect(
     floor: Floor,
     outcome: Outcome,
 ) -> GroupedRelease:
-    """The release of a table whose column groups are given or searched for."""
+    """Find the column groups, or take those of the user, and return the release."""
     groups = read_groups(groups)
     searching.check(groups is not None, outcome.with_front)
     replacing.check(convention)
@@ -226,7 +226,7 @@ def _table(data: Any, quasi: Sequence[str]) -> Table:
     warn_of_codes(table, columns)
     if table.roles.weight is not None:
         raise UsageError(
-            "shoal group cannot honour weights. Remove --weight, or protect all columns together with "
+            "shoal group does not support weights. Remove --weight, or protect all columns together with "
             "shoal microaggregate."
         )
     return table

@@ -23,7 +23,7 @@ def candidates(table: Table, columns: Sequence[str], effort: str, numeric: bool)
     for name in ("mdav", *MOST_RECORDS):
         most = MOST_RECORDS.get(name, n)
         if weighted and not WEIGHTS[name]:
-            yield LeftOut(name, "it cannot honour weights")
+            yield LeftOut(name, "it does not support weights")
         elif n > most:
             yield LeftOut(name, f"too slow or inaccurate above {most:,} records (this file has {n:,})")
         elif name == "hybrid" and n <= MOST_RECORDS["genetic"]:

@@ -1,4 +1,4 @@
-"""What `shoal microaggregate` prints of a release, and what `shoal check` takes from its recipe."""
+"""What `shoal microaggregate` prints about a release, and what `shoal check` takes from its recipe."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shoal.report.page import Grid
 
 
 def show(release: Release) -> list[Grid]:
-    """What was done and lost, as a statistician wants to see it."""
+    """Return tables of the groups and their loss, the stages of the search, and the changes of the columns."""
     facts = release.facts
     blocks = [Grid(["", ""], _rows(facts), title=release.title)]
     if "stages" in facts:
@@ -48,7 +48,7 @@ def _rows(facts: Mapping[str, Any]) -> list[list[Any]]:
 
 
 def _distance(facts: Mapping[str, Any]) -> str:
-    """How far the groups are from the lower bound."""
+    """Return how far the groups are from the lower bound, as a text."""
     if not facts.get("proved"):
         gap = "no gap is known" if facts.get("gap") is None else f"gap {facts['gap']:.2f} %"
         return f"{gap}; the bound was stopped early, the groups are complete" if facts.get("bound_stopped") else gap
@@ -58,5 +58,5 @@ def _distance(facts: Mapping[str, Any]) -> str:
 
 
 def check_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What the arguments of a step promise, as arguments of `shoal.check`."""
+    """Return the guarantees of the arguments of a step, as arguments of `shoal.check`."""
     return {"k": arguments.get("k")}

@@ -12,11 +12,11 @@ from shoal.report.page import Block, Charts, Text
 SHOWS_CLASSES = True  # the chart of the groups is that of the equivalence classes
 
 
-def done(release: Any, least: int | None) -> list[Block]:
+def done(release: Any, min_records: int | None) -> list[Block]:
     """Return the groups and their sizes; a public report shows no small number."""
     facts = release.facts
-    if least is not None:
-        number = f"{facts['groups']:,} groups" if facts.get("groups", 0) >= least else "groups"
+    if min_records is not None:
+        number = f"{facts['groups']:,} groups" if facts.get("groups", 0) >= min_records else "groups"
         each = f"of at least {facts.get('k')} {_members(release)}"
         return [Text(f"Shoal put the records into {number} {each} and replaced each record's values by its group's.")]
     solution = release.solution

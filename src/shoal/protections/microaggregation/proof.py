@@ -1,15 +1,15 @@
-"""How far from the optimum a partition can be: column generation with exact pricing (Aloise et al. 2014).
+"""A lower bound of the loss of any partition, by column generation with exact pricing (Aloise et al. 2014).
 
-    duals of the set-partitioning relaxation over the columns so far, pulled towards the best duals known
-    price: for each record, the least reduced cost per record of a group with it, by branch and bound
-    that share added to each record's dual gives duals that no group violates: their sum is a lower bound
-    new columns; repeat until the bound meets the relaxation
-    cuts that the relaxation violates, and the groups that have a negative reduced cost then; repeat while there are any
-    then: the best partition of all groups whose reduced cost fits in a share of the gap; it is the optimum if
-    its own distance from the bound fits too
+    relax: the duals of the set-partitioning relaxation over the groups so far, smoothed by the best duals so far
+    price: for each record, the lowest reduced cost per record of a group with it, by branch and bound
+    bound: this value, added to the dual of each record, gives duals that no group violates; their sum is a lower bound
+    add the priced groups, and repeat until the bound meets the relaxation
+    add cuts that the relaxation violates, and groups with a negative reduced cost; repeat while there are any
+    close: the best partition of all groups whose reduced cost is at most a share of the gap; it is optimal if its own
+        distance from the bound is at most that share too
 
-A bound is certified: every group's violation was bounded, searches cut short by the bounds of what they left
-open, and a margin for rounding is taken off. `proved` is set only if the bound meets the SSE to 1e-9.
+The bound is certified: the violation of every group is bounded, even by a search that was cut short, and a margin for
+rounding is subtracted. `proved` is set only if the bound meets the SSE to 1e-9.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ from shoal.errors import UsageError, check_k
 from shoal.protections.microaggregation.kernels.pricing import Found, price
 from shoal.protections.microaggregation.squared_error import SquaredError
 
-MARGIN = 1e-11  # of the sum of absolute duals: far above what rounding can do, far below 1e-9
-NODES = 200_000  # branch and bound nodes a record before its search is cut short
+MARGIN = 1e-11  # share of the sum of absolute duals: far above rounding errors, far below 1e-9
+NODES = 200_000  # nodes of the branch and bound per record, before its search is cut short
 MOST_COLUMNS = 300_000
-A_ROUND = 2_000  # groups that a round of cuts takes in at once
-WORTH, PATIENCE = 0.01, 3  # of the gap: what a round of cuts should close; the rounds that may close less
-SHARES = (0.02, 0.1, 0.25, 0.5, 1.0)  # of the gap, in which a group of a better partition must fit
-PULL = 0.6  # weight of the best duals so far in the next prices
-NEARLY = 0.95  # the most that it is raised to where nothing new is found
+COLUMNS_PER_ROUND = 2_000  # groups that a round of cuts adds at once
+MIN_CLOSED, PATIENCE = 0.01, 3  # share of the gap that a round of cuts should close; rounds that may close less
+SHARES = (0.02, 0.1, 0.25, 0.5, 1.0)  # largest reduced cost of a group of a better partition, as shares of the gap
+DUAL_SMOOTHING = 0.6  # weight of the best duals so far in the next prices
+MAX_DUAL_SMOOTHING = 0.95  # largest weight, if no new group is found
 
 
 @dataclass
 class Work:
     """The work that is left for a proof. It is counted, not timed, so that it is the same on every machine."""
 
-    nodes: float = np.inf  # of the branch and bound that prices groups
-    pivots: float = np.inf  # of the simplex method in relaxations
+    nodes: float = np.inf  # nodes of the branch and bound that prices groups
+    pivots: float = np.inf  # pivots of the simplex method in relaxations
     columns: int = MOST_COLUMNS  # the largest number of groups in an integer programme
     programmes: float = np.inf  # the sum over integer programmes of groups times interrupt checks
 
@@ -60,7 +60,7 @@ class Work:
         return self.nodes <= 0 or self.pivots <= 0
 
     def nodes_per_record(self, most: int, records: int) -> int:
-        """The number of nodes that the search around each of so many records may visit."""
+        """Return the number of nodes per record, for a search around this many records."""
         return int(min(most, max(self.nodes // records, 1)))
 
 
@@ -74,7 +74,7 @@ def prove(
     work: Work | None = None,
     control: Control | None = None,
 ) -> KPartition:
-    """The partition, or a better one met on the way, with `lower_bound` (an SSE), `gap` (percent) and `proved`.
+    """Return the partition or a better one, with the facts `lower_bound` (an SSE), `gap` (percent) and `proved`.
 
     Args:
         values: The scaled values, one row per record.
@@ -125,7 +125,7 @@ def prove(
 
 
 class _Bound:
-    """Columns, duals and the best bound so far."""
+    """The state of a proof: groups, duals, the best partition and the best bound so far."""
 
     def __init__(self, values: Floats, k: int, partition: KPartition, pool: Pool | None, work: Work) -> None:
         self.values, self.k, self.best, self.n, self.work = values, k, partition, len(values), work
@@ -138,24 +138,24 @@ class _Bound:
         self.pool.add_labels(partition.labels)
         self.pool.add(np.append(near[i, : k - 1], i) for i in range(self.n) if near.shape[1] >= k - 1)
         self.pool.add(_variants(partition, near[:, : k + 1], k))
-        # In a group of f, each record has at least its f - 1 nearest: half their sum, over f, without any duals.
+        # The first bound needs no duals: in a group of f records, each has at best its f - 1 nearest as neighbours.
         self.bound = float(0.5 * (self.near[:, k - 1] / k).sum()) * (1 - 1e-12)
-        self.duals: Floats | None = None  # of the records, and then of the cuts
+        self.duals: Floats | None = None  # those of the records, then those of the cuts
         self.master = SetPartitioning(self.pool, self.n)
         self.rounds, self.rounds_of_cuts, self.optimal = 0, 0, False
         self._sse = partition.sse(values)
 
     def generate(self, control: Control, until: float) -> None:
-        """Column generation until the bound meets the relaxation or the partition, or time is out."""
+        """Generate columns until the bound meets the relaxation or the partition, or the time is over."""
         sizes, costs = self.best.sizes, np.array(self._group_costs())
         centre = (costs / sizes)[self.best.labels]
-        pull = PULL
+        smoothing = DUAL_SMOOTHING
         while not control.stopped and not self.work.done:
             solved = self._relax(control, until)
             if solved is None:
                 return
             relaxed, duals = solved
-            prices = pull * centre + (1.0 - pull) * duals
+            prices = smoothing * centre + (1.0 - smoothing) * duals
             lowest, rows = self.price(prices, control)
             if lowest is None:
                 return
@@ -171,16 +171,16 @@ class _Bound:
             if self.bound >= self._sse * (1 - 1e-9) or gap <= 1e-7 * relaxed:
                 return
             if fresh > 0:
-                pull = PULL if gap > 1e-3 * relaxed else PULL / 2
-            elif pull == 0.0:
+                smoothing = DUAL_SMOOTHING if gap > 1e-3 * relaxed else DUAL_SMOOTHING / 2
+            elif smoothing == 0.0:
                 return
-            elif PULL <= pull < NEARLY:  # the relaxation's duals may be too wild to search: nearer to the best ones
-                pull = (1.0 + pull) / 2
+            elif DUAL_SMOOTHING <= smoothing < MAX_DUAL_SMOOTHING:  # pricing is slow far from the best duals
+                smoothing = (1.0 + smoothing) / 2
             else:
-                pull = 0.0 if pull < 0.1 or pull >= NEARLY else pull / 4
+                smoothing = 0.0 if smoothing < 0.1 or smoothing >= MAX_DUAL_SMOOTHING else smoothing / 4
 
     def price(self, prices: Floats, control: Control) -> tuple[Floats | None, list[NDArray[np.int32]]]:
-        """The bound of reduced cost per record, and the groups found; None for the bound if stopped on the way."""
+        """Return bounds of the reduced cost per record, and the priced groups; no bounds if the search was stopped."""
         lowest, most = np.zeros(self.n), self.work.nodes_per_record(NODES, self.n)
 
         def piece(first: int, last: int) -> Found:
@@ -195,7 +195,7 @@ class _Bound:
         return None if control.stopped else lowest, [row for groups in parts for row in _rows(groups)]
 
     def tighten(self, control: Control, until: float) -> None:
-        """Cuts and the groups they call for, until a few rounds of cuts have each closed little of the gap."""
+        """Add cuts, and the groups that they price, until several rounds of cuts have closed little of the gap."""
         reached, patience = self.bound, PATIENCE
         while self.duals is not None and self.bound < self._sse * (1 - 1e-9):
             solved = self._relax(control, until)
@@ -213,10 +213,10 @@ class _Bound:
             if bound > self.bound:
                 self.bound, self.duals = float(bound), duals
             control.advance(0.0, self._sse, f"bound {self.bound:.6g}, relaxation {relaxed:.6g}")
-            wanted = np.argsort(reduced)[: np.count_nonzero(reduced < -1e-9)][:A_ROUND]
+            wanted = np.argsort(reduced)[: np.count_nonzero(reduced < -1e-9)][:COLUMNS_PER_ROUND]
             if self.pool.add(pool.groups[c] for c in wanted):
                 continue
-            patience -= self.rounds_of_cuts > 0 and self.bound - reached < WORTH * (self._sse - reached)
+            patience -= self.rounds_of_cuts > 0 and self.bound - reached < MIN_CLOSED * (self._sse - reached)
             reached = self.bound
             cuts = violated(incidence(self.pool.groups, self.n), self.master.shares)
             if not cuts or patience == 0:
@@ -225,10 +225,10 @@ class _Bound:
             self.rounds_of_cuts += 1
 
     def close(self, control: Control, until: float) -> None:
-        """The best partition of all groups with a reduced cost up to some share of the gap, the share growing.
+        """Find the best partition of all groups whose reduced cost is at most a share of the gap, for rising shares.
 
-        A partition's SSE is the bound plus its groups' reduced costs. One with a costlier group than that is above
-        bound + share * gap; so the best of the others is the optimum if it is not.
+        The SSE of a partition is the bound plus the reduced costs of its groups. A partition with any other group is
+        above bound + share * gap. So the best partition of these groups is optimal if its SSE is not above that.
         """
         for share in SHARES:
             if self.duals is None or control.stopped or self.work.programmes <= 0:
@@ -243,7 +243,7 @@ class _Bound:
                 return
 
     def _improve(self, pool: Pool, control: Control, until: float) -> bool:
-        """Take the best partition of a pool's groups if it is better; says whether it is proved the pool's best."""
+        """Take the best partition of the groups of a pool if it is better; return whether it is proved the best."""
         pool.add_labels(self.best.labels)
         left = until - time.monotonic() if np.isfinite(until) else None
         programme = SetPartitioning(pool, self.n)
@@ -265,9 +265,9 @@ class _Bound:
         return solved
 
     def _fitting(self, duals: Floats, allowed: float, control: Control) -> tuple[Pool, Floats] | None:
-        """All groups with a reduced cost up to `allowed`, and it; None if they are too many or the search was stopped.
+        """Return all groups with a reduced cost up to `allowed`, and these costs; None if too many or if stopped.
 
-        The search looks at the records' duals alone; the cuts' can only take groups out again.
+        The search uses the duals of the records only. The duals of the cuts can only remove groups from its result.
         """
         records = np.ascontiguousarray(duals[: self.n])
         rows = self._search(records, allowed, control)
@@ -294,7 +294,7 @@ class _Bound:
         return _rows(groups)
 
     def _cuts(self) -> Iterator[tuple[Cut, float]]:
-        """The cuts that the bound uses, with their duals."""
+        """Return the cuts of the bound with their duals."""
         return zip(self.master.cuts, [] if self.duals is None else self.duals[self.n :], strict=False)
 
     def _group_costs(self) -> list[float]:
@@ -304,12 +304,12 @@ class _Bound:
 
 
 def _rows(groups: Found) -> list[NDArray[np.int32]]:
-    """The records of each group that was found."""
+    """Return the records of each priced group."""
     return [row[row >= 0] for row in groups.rows[: groups.filled[0]]]
 
 
 def _variants(partition: KPartition, near: NDArray[np.int32], k: int) -> Iterator[NDArray[Any]]:
-    """The groups one relocation or swap away: among them the duals of the relaxation say what a record is worth."""
+    """Yield the groups that one relocation or swap makes of those of the partition, for better first duals."""
     labels, groups = partition.labels, partition.members()
     for i, around in enumerate(near):
         group = groups[labels[i]]

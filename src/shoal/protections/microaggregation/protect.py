@@ -1,4 +1,4 @@
-"""The work of `shoal.microaggregate`: a table in, groups of at least k records in the middle, a release out.
+"""The work of `shoal.microaggregate`: read the columns, form groups of at least k records, and make the release.
 
 Numbers, dates, ordinal and nominal columns are grouped together (Domingo-Ferrer and Torra 2005), by the squared
 distances of the matrix that `shoal.table.mixed` makes of them.
@@ -45,15 +45,15 @@ from shoal.table.mixed import MixedColumns, check_size, cost_notice, mixed_colum
 from shoal.table.roles import names as names_of
 from shoal.table.table import Table
 
-NEVER_ABOVE_MDAV = ("auto", "anneal", "blocks", "exact", "mdav", "memetic")  # optimal, or begun with MDAV's groups
-FAR_ABOVE_MDAV = 1.5  # times the squared error of MDAV from which on a warning says so, beside the table
+NEVER_ABOVE_MDAV = ("auto", "anneal", "blocks", "exact", "mdav", "memetic")  # optimal, or starting from MDAV's groups
+FAR_ABOVE_MDAV = 1.5  # ratio to the squared error of MDAV above which there is a warning, not only a row in the table
 FEW_FOR_MDAV = 50_000  # records that MDAV groups at once, even after the search was stopped
 OF_ONE_SEARCH = ("checkpoint", "resume", "start")  # options that a search in several classes cannot have
 
 
 @dataclass(frozen=True, eq=False)
 class Replacing:
-    """What becomes of the values: within no group crosses, and missing is how missing values are handled."""
+    """How values are replaced. within: columns constant in every group. missing: handling of missing values."""
 
     within: Sequence[str]
     aggregate: str
@@ -64,7 +64,7 @@ class Replacing:
 
 
 def protect(data: Any, search: Search, replacing: Replacing, quasi: Sequence[str]) -> Release:
-    """The release of a table whose groups the search finds."""
+    """Search for groups and return the release."""
     function_of(search.method)  # compiled or loaded now, before the clock starts
     table, within = as_table(data, quasi=quasi), names_of(replacing.within, "within")
     names, derived = protected_names(table, within), tuple(table.roles.derived)
@@ -124,7 +124,7 @@ def protect(data: Any, search: Search, replacing: Replacing, quasi: Sequence[str
 
 
 def _check_weights(table: Table, search: Search, aggregate: str) -> None:
-    """An error before the search for what cannot honour survey weights."""
+    """Raise an error before the search if the method or an option does not support survey weights."""
     weight = table.roles.weight
     if weight is None:
         return
@@ -141,7 +141,7 @@ def _check_weights(table: Table, search: Search, aggregate: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """How groups are looked for: a method with its options, and what follows it. units: a code per record, or None."""
+    """The method with its options, and the steps after it. units: the unit of each record as a code, or None."""
 
     method: str
     k: int
@@ -154,7 +154,7 @@ class Search:
     control: Control = field(default_factory=current)
 
     def groups(self, table: Table, scaled: Floats, weights: Floats | None, within: Sequence[str]) -> KPartition:
-        """The partition of all records, or that of each class of the `within` columns."""
+        """Return the groups of all records; with `within`, formed separately in each class of these columns."""
         if self.bound and self.units is not None:
             raise UsageError("A bound does not support units. Remove --bound or --unit.")
         if not within:
@@ -169,7 +169,7 @@ class Search:
     def against_mdav(
         self, table: Table, scaled: Floats, weights: Floats | None, within: Sequence[str], searched: Loss
     ) -> dict[str, float]:
-        """Say if MDAV's groups lose less than those that were found; `times_mdav` is the ratio of squared errors."""
+        """Return the ratio of squared errors `times_mdav` if MDAV's groups lose less; warn if it is large."""
         if self.method in NEVER_ABOVE_MDAV or (self.control.stopped and table.rows > FEW_FOR_MDAV):
             return {}
         mdav = replace(self, method="mdav", options={}, refine=False, bound=False, control=Control())
@@ -199,27 +199,27 @@ class Search:
                 self.control.check()
                 return quiet._in(*of_rows, rows.size / classes.size)
             except Stopped:
-                if rows[0] == first:  # not one class has groups yet
+                if rows[0] == first:  # no class has groups yet
                     raise
-            return shielded(lambda: plain._in(*of_rows, 1.0))  # the classes that are left need groups too
+            return shielded(lambda: plain._in(*of_rows, 1.0))  # the remaining classes need groups too
 
         first = np.argmin(classes)
         return grouped_within(of_class, scaled, weights, classes, self.control)
 
     def _in(self, scaled: Floats, weights: Floats | None, units: Ints | None, share: float) -> KPartition:
-        """The groups of these records, which get a share of the time."""
+        """Return the groups of these records; the search gets a share of the time."""
         options = dict(self.options)
         if share < 1.0 and options.get("seconds") is not None:
             options["seconds"] *= share
         run: dict[str, Any] = {"weights": weights, "seed": self.seed, "control": self.control}
         partition = group_records(self.method, scaled, self.k, **run, **options).check(self.k)
-        with suppress(Stopped):  # what follows keeps the groups that there are
+        with suppress(Stopped):  # a stopped step leaves the groups unchanged
             partition = self._improved(partition, scaled, weights, share)
         partition = KPartition(partition.labels, {**partition.facts, **self.control.facts})
         return partition if units is None else merged_for_units(partition, scaled, self.k, units, weights)
 
     def _improved(self, partition: KPartition, scaled: Floats, weights: Floats | None, share: float) -> KPartition:
-        """The partition after local search and the bound, where they are asked for."""
+        """Return the partition after the local search and the bound, if they are on."""
         if self.refine and not self.control.stopped:
             from shoal.engine.partition.refine import refine
             from shoal.protections.microaggregation.squared_error import SquaredError
@@ -233,7 +233,7 @@ class Search:
 
 
 def protected_names(table: Table, within: Sequence[str]) -> tuple[str, ...]:
-    """The columns to protect: the quasi-identifiers, or every column without a role; never those of `within`."""
+    """Return the columns to protect: the quasi-identifiers, or every column without a role; never those of `within`."""
     check_within(table, within)
     names = tuple(name for name in table.quasi_columns(to_protect=True) if name not in within)
     if not names:
@@ -251,7 +251,7 @@ def protected_names(table: Table, within: Sequence[str]) -> tuple[str, ...]:
 
 
 def squares_within(scaled: Floats, partition: KPartition, weights: Floats | None) -> float:
-    """The search's objective, dimension by dimension: a large file needs no second matrix."""
+    """Return the squared error of the groups, column by column, so that a large file needs no second matrix."""
     labels, mass = partition.labels, np.bincount(partition.labels, weights)
     sse = 0.0
     for j in range(scaled.shape[1]):
@@ -263,7 +263,7 @@ def squares_within(scaled: Floats, partition: KPartition, weights: Floats | None
 
 
 def losses(made: Sequence[Replacement], objective: Loss | None) -> dict[str, float]:
-    """The search's objective (of numbers alone: the loss of the values written), and the loss of all columns."""
+    """Return the loss that the search minimizes (if all columns are numbers: that of the release), and that of all."""
     searched, *_ = parts = [list(part.losses.values()) for part in made]
     squares = objective or total_loss(searched)
     loss = total_loss([loss for part in parts for loss in part])
@@ -273,7 +273,7 @@ def losses(made: Sequence[Replacement], objective: Loss | None) -> dict[str, flo
 def about_columns(
     table: Table, columns: MixedColumns, made: Sequence[Replacement], within: Sequence[str]
 ) -> dict[str, Any]:
-    """What was protected: its columns where nobody named them, the loss of each, and what many labels cost."""
+    """Return facts on the columns: their names if the user named none, the loss of each, and a note on many labels."""
     per_column = {name: facts for part in made for name, facts in part.per_column.items()}
     for name, sources in table.roles.derived.items():
         per_column[name] = {**per_column[name], "derived_from": list(sources)}
@@ -289,7 +289,7 @@ def about_columns(
 
 
 def about_units(partition: KPartition, units: Ints | None) -> dict[str, int]:
-    """How many units there are, and in the group with the fewest."""
+    """Return the number of units, and that of the group with the fewest."""
     if units is None:
         return {}
     fewest = int(units_per_group(partition.labels, units).min())
@@ -297,7 +297,7 @@ def about_units(partition: KPartition, units: Ints | None) -> dict[str, int]:
 
 
 def written(table: Table, made: Sequence[Replacement]) -> Any:
-    """The protected frame: new numbers, and labels and dates of the type they had."""
+    """Return the protected frame; labels and dates keep their types."""
     numbers = {name: values for part in made for name, values in part.numbers.items()}
     whole = tuple(name for part in made for name in part.whole)
     series = {name: values for part in made for name, values in part.series.items()}
@@ -305,7 +305,7 @@ def written(table: Table, made: Sequence[Replacement]) -> Any:
 
 
 def in_percent(facts: Mapping[str, Any], sst: float) -> dict[str, Any]:
-    """How a partition was found, its bound and its stages' losses as information losses."""
+    """Return the facts of a partition, with its bound and the losses of its stages as information losses."""
     percent = 100.0 / sst if sst > 0 else 0.0
     in_percent = dict(facts)
     if in_percent.get("lower_bound") is not None:

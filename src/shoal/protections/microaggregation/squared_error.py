@@ -73,7 +73,7 @@ class SquaredError(GroupLoss):
     def costs(self, labels: NDArray[Any]) -> Floats:
         w, x = self.weights, self.records
         mass = np.bincount(labels, w)
-        mass[mass == 0.0] = 1.0  # a number that no group has
+        mass[mass == 0.0] = 1.0  # group numbers without a group
         sums = np.array([np.bincount(labels, w * column) for column in x.T])
         squares = w * ((x - (sums / mass).T[labels]) ** 2).sum(axis=1)
         return np.asarray(np.bincount(labels, squares), dtype=np.float64)

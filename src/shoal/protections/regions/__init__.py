@@ -10,7 +10,7 @@ from shoal.engine.progress import Progress, silent
 from shoal.gate.promises import Masked, SameValues
 from shoal.protections.parameters import Seed, share
 from shoal.protections.protection import Method, Option, Protection, names
-from shoal.spelling import ColumnValues, Names, NumberPerColumn, Numbers
+from shoal.spelling import ColumnValues, Names, NumberPerColumn, Numbers, Word
 
 if TYPE_CHECKING:
     from shoal.engine.control import Control
@@ -60,7 +60,7 @@ def mask_group(
     data: Any,
     *,
     vital: Annotated[TargetGroup, Option("Target group: a column and its values.", spelling=ColumnValues())],
-    parameter: Annotated[str, Option("Column of the regions.")],
+    parameter: Annotated[str, Option("Column of the regions.", spelling=Word(hint="COLUMN"))],
     influential: Annotated[Sequence[str], Option("Matching columns, in which swapped records should agree.")],
     ordinal: Annotated[Sequence[str], Option("Matching columns that are numbers; the others are categories.")] = (),
     weights: Annotated[

@@ -41,10 +41,10 @@ def settings(release: Any, external: bool) -> list[list[Any]]:
     ]
 
 
-def done(release: Any, least: int | None) -> list[Block]:
+def done(release: Any, min_records: int | None) -> list[Block]:
     """Return the signal before and after and the feasible solutions; a public report names no group and no region."""
     facts = release.facts
-    if least is not None:
+    if min_records is not None:
         return [
             Text(
                 f"{headline(release, external=True)} Nothing else changed. The report does not name the group, "

@@ -1,8 +1,8 @@
 """The canonical genetic algorithm for microaggregation, as published (Solanas et al. 2006, Solanas 2008).
 
-It finds the optimum of a dozen records nearly always, beats MDAV up to some fifty and fails beyond a hundred:
-`hybrid` splits larger files for it. What the papers left open (two-point and uniform crossover, inversion,
-tournament and rank selection) are options, off by default.
+It nearly always finds the optimum of a dozen records, loses less than MDAV up to about fifty records, and more beyond a
+hundred. `hybrid` splits larger files into parts of that size. Options add what the papers leave open: two-point and
+uniform crossover, inversion, tournament and rank selection. They are off by default.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CROSSOVERS = {"one-point": kernel.ONE_POINT, "two-point": kernel.TWO_POINT, "uni
 SELECTIONS = {"roulette": kernel.ROULETTE, "tournament": kernel.TOURNAMENT, "rank": kernel.RANK}
 MOST_RECORDS = 10_000  # the distances of all pairs are held in memory
 
-_GENES_A_CALL = 10_000_000  # about a fifth of a second: how often progress is shown and a stop is heard
+_GENES_PER_CALL = 10_000_000  # about a fifth of a second: the time between two checks for a stop
 
 
 def genetic(
@@ -39,19 +39,20 @@ def genetic(
     start: KPartition | None = None,
     control: Control | None = None,
 ) -> KPartition:
-    """The best partition that the genetic algorithm meets.
+    """Return the best partition that the genetic algorithm finds.
 
-    population random chromosomes (gene i: the group of record i), groups of k..2k-1 records; `start` among them
+    population random chromosomes (gene i: the group of record i), groups of k..2k-1 records; `start` is one of them
     for each generation:
-        the best chromosome so far lives on unchanged
+        the best chromosome so far survives unchanged
         until the population is full:
-            two parents by roulette wheel, fitness 1 / (SSE + 1), 1e-6 where a group is outside k..2k-1
-            at crossover_rate they exchange all genes behind a random cut
-            each gene of each child becomes, at mutation_rate, a random group
-            at the rate of inversion a random stretch of a child is reversed
+            two parents by roulette wheel; fitness 1 / (SSE + 1), or 1e-6 if a group is outside k..2k-1
+            with probability crossover_rate they exchange all genes behind a random cut
+            each gene of each child becomes a random group with probability mutation_rate
+            with probability inversion a random segment of a child is reversed
 
-    generations: 10,000 up to 35 records and 100,000 above, unless given. A run that is stopped gives the best so far.
-    The facts tell the generation that found the best (convergence_generation) and the chromosomes evaluated.
+    By default there are 10,000 generations up to 35 records and 100,000 above. A stopped run returns the best partition
+    so far. The facts have the generation that found the best (convergence_generation) and the number of evaluated
+    chromosomes.
     """
     control = control or current()
     values = as_rows(values)
@@ -71,7 +72,7 @@ def genetic(
     counts = np.zeros(4, dtype=np.int64)
     run = (_squared_distances(values), k, chromosomes, sse, best, least, state, counts)
     kernel.begin(*run, int(start is not None))
-    a_call = max(1, _GENES_A_CALL // (population * n))
+    a_call = max(1, _GENES_PER_CALL // (population * n))
     while counts[kernel.GENERATION] < generations and not control.stopped:
         more = min(a_call, generations - counts[kernel.GENERATION])
         kernel.advance(*run, mutation_rate, crossover_rate, inversion, *operators, more, control.flag)
@@ -86,7 +87,7 @@ def genetic(
 
 
 def usual_generations(n: int) -> int:
-    """The papers' number for a set of n records."""
+    """Return the published number of generations for n records."""
     return 10_000 if n <= 35 else 100_000
 
 
@@ -99,7 +100,7 @@ def _check(
     crossover_rate: float,
     inversion: float,
 ) -> int:
-    """The number of generations, once all options are in their ranges."""
+    """Check the ranges of the options and return the number of generations."""
     rates = {"mutation_rate": mutation_rate, "crossover_rate": crossover_rate, "inversion": inversion}
     for name, rate in rates.items():
         if not 0 <= rate <= 1:
@@ -121,7 +122,7 @@ def _check(
 
 
 def _as_chromosome(start: KPartition, k: int, n: int) -> NDArray[np.int32]:
-    """The labels of a partition that is a candidate for the optimum."""
+    """Return the labels of a partition with groups of k to 2k-1 records."""
     if start.n != n:
         raise UsageError(f"start must be a partition of the {n} records, not of {start.n}.")
     start.check(k)
@@ -133,10 +134,10 @@ def _as_chromosome(start: KPartition, k: int, n: int) -> NDArray[np.int32]:
 
 
 def _squared_distances(values: Floats) -> Floats:
-    """All pairs' squared distances, in the unit in which SST = n d.
+    """Return the squared distances of all pairs, in the unit in which SST = n d.
 
-    That is the unit of standardised values, for which 1 / (SSE + 1) was made; in any other unit the same
-    fitness would be flat (a macro-group of close records) or steep.
+    That is the unit of standardized values, for which the fitness 1 / (SSE + 1) was designed. In another unit the
+    fitness would hardly differ between partitions, or differ far too much.
     """
     n, d = values.shape
     centred = values - values.mean(axis=0)

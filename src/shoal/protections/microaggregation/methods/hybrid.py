@@ -128,7 +128,7 @@ def _improved(
             **evolution,
         )
         evaluations += result.facts["evaluations"]
-        # The search computes the SSE from other sums, which round differently. The lemma must hold for ours.
+        # The search computes the SSE from other sums, which round differently. Lemma 1 must hold for these.
         best = result if result.sse(rows) < best.sse(rows) else best
     return KPartition(best.labels, {"evaluations": evaluations})
 

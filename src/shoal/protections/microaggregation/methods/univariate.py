@@ -1,9 +1,8 @@
 """The optimum of a single column (Hansen and Mukherjee 2003).
 
-In an optimal partition of one column without weights, each group is an interval of the sorted
-values, so the best cut of the sorted sequence is the optimum. With weights and a minimum count
-this does not hold: a heavy record may be best in a group with records from both sides. Therefore
-the method takes no weights.
+In an optimal partition of one column without weights, each group is an interval of the sorted values. So the best cut
+of the sorted values is the optimum. With weights this does not hold: a record with a large weight may be best in a
+group with records from both sides. Therefore the method does not support weights.
 """
 
 from __future__ import annotations
