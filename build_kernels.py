@@ -29,10 +29,9 @@ def build_library() -> None:
     from shoal.engine.kernels.building import build
     from shoal.engine.kernels.compiling import shipped_kernels
     from shoal.engine.kernels.stamp import source_hash
-    from shoal.engine.partition.space import search_kernels
-    from shoal.protections.microaggregation.kernels.squares import Squares
+    from shoal.protections import generic_kernels
 
-    build(shipped_kernels(search_kernels(Squares())), source_hash(), LIBRARY)
+    build(shipped_kernels(generic_kernels()), source_hash(), LIBRARY)
 
 
 def platform_tag() -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shoal.engine.partition.partition import KPartition, total_squares
+from shoal.engine.partition.partition import KPartition
 from shoal.protections.microaggregation.methods.exact import exact
 from shoal.protections.microaggregation.methods.md import md
 from shoal.protections.microaggregation.methods.mdav import mdav
@@ -15,6 +15,7 @@ from shoal.protections.microaggregation.methods.mst import mst
 from shoal.protections.microaggregation.methods.path import path
 from shoal.protections.microaggregation.methods.univariate import univariate
 from shoal.protections.microaggregation.methods.vmdav import vmdav
+from shoal.protections.microaggregation.sums_of_squares import sse_of, total_squares
 
 K = 5
 RUNS: list[tuple[str, Callable[..., KPartition], dict[str, object], list[tuple[int, int]]]] = [
@@ -40,7 +41,7 @@ def main() -> None:
             started = time.process_time()
             partition = method(values, K, **options)
             seconds = time.process_time() - started
-            loss = 100 * partition.sse(values) / total_squares(values)
+            loss = 100 * sse_of(partition, values) / total_squares(values)
             print(f"{name:<16} {n:>9,} {d:>3} {seconds:>8.3f} {loss:>9.4f} {partition.sizes.max():>8}", flush=True)
 
 

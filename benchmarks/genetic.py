@@ -14,6 +14,7 @@ import time
 import numpy as np
 
 from shoal.protections.microaggregation.methods.genetic import genetic
+from shoal.protections.microaggregation.sums_of_squares import sse_of
 from shoal.studies.sensitivity import random_set
 
 K, POPULATION, CROSSOVER, MUTATION = 3, 100, 0.3, 0.1
@@ -137,7 +138,7 @@ def operators(quick: bool) -> None:
             for seed in seeds:
                 values = random_set(n, d, seed)
                 found = [genetic(values, K, seed=100 * seed + r, generations=generations, **options) for r in runs]
-                mean = np.mean([f.sse(values) for f in found])
+                mean = np.mean([sse_of(f, values) for f in found])
                 ratios.append(mean / plain.setdefault((n, seed), mean))
                 converged.extend(f.facts["convergence_generation"] for f in found)
             cells += f"{np.mean(ratios):>10.3f}{np.mean(converged):>8.0f}"
@@ -153,14 +154,14 @@ def small(quick: bool) -> None:
     runs = 5 if quick else 20
     for d in (2, 3, 5, 7, 10):
         values = random_set(11, d, 0)
-        least = exact(values, K).sse(values)
-        hits = sum(genetic(values, K, seed=s).sse(values) <= least * (1 + 1e-9) for s in range(runs))
+        least = sse_of(exact(values, K), values)
+        hits = sum(sse_of(genetic(values, K, seed=s), values) <= least * (1 + 1e-9) for s in range(runs))
         print(f"11x{d}: optimum in {hits} of {runs} runs")
     for n in (20, 35, 50, 100)[: 2 if quick else 4]:
         for seed in range(1 if quick or n == 100 else 3):
             values = random_set(n, 2, seed)
-            best = min(genetic(values, K, seed=s).sse(values) for s in range(1 if n == 100 else 3))
-            print(f"{n}x2, seed {seed}: MDAV {mdav(values, K).sse(values):.3f}, genetic {best:.3f}", flush=True)
+            best = min(sse_of(genetic(values, K, seed=s), values) for s in range(1 if n == 100 else 3))
+            print(f"{n}x2, seed {seed}: MDAV {sse_of(mdav(values, K), values):.3f}, genetic {best:.3f}", flush=True)
 
 
 PARTS = {"throughput": throughput, "operators": operators, "small": small}

@@ -16,10 +16,10 @@ import numpy as np
 import polars as pl
 
 from shoal.engine.control import Control
-from shoal.engine.partition.partition import total_squares
 from shoal.protections.microaggregation.methods.auto import auto
 from shoal.protections.microaggregation.methods.mdav import mdav
 from shoal.protections.microaggregation.proof import prove
+from shoal.protections.microaggregation.sums_of_squares import sse_of, total_squares
 from shoal.table.scaling import scale
 
 KS = (3, 4, 5, 10)
@@ -54,12 +54,14 @@ def literature(seeds: int, efforts: tuple[str, ...]) -> None:
     print(f"{'':16}" + "".join(f"{f'k={k}':>18}" for k in KS))
     for name, values in (("Census", census()), ("EIA", eia())):
         sst = total_squares(values)
-        print(f"{name + ' MDAV':16}" + "".join(f"{100 * mdav(values, k).sse(values) / sst:12.4f}{'':6}" for k in KS))
+        print(
+            f"{name + ' MDAV':16}" + "".join(f"{100 * sse_of(mdav(values, k), values) / sst:12.4f}{'':6}" for k in KS)
+        )
         for effort in efforts:
             cells = []
             for k in KS:
                 runs = [timed(auto, values, k, seed=s, effort=effort) for s in range(seeds)]
-                losses = [100 * found.sse(values) / sst for found, _ in runs]
+                losses = [100 * sse_of(found, values) / sst for found, _ in runs]
                 cells.append(f"{np.median(losses):10.4f}{np.median([cpu for _, cpu in runs]):6.1f} s")
             print(f"{name + ' ' + effort:16}" + "".join(cells), flush=True)
 
@@ -71,10 +73,10 @@ def middle() -> None:
         for n in (3_000, 6_000, 12_000, 20_000, 20_001, 40_000):
             values = made(kind, n)
             sst = total_squares(values)
-            line = f"{kind:16}{n:8}{100 * mdav(values, 5).sse(values) / sst:12.4f}"
+            line = f"{kind:16}{n:8}{100 * sse_of(mdav(values, 5), values) / sst:12.4f}"
             for effort in ("quick", "standard"):
                 found, cpu = timed(auto, values, 5, effort=effort)
-                line += f"{100 * found.check(5).sse(values) / sst:12.4f}{cpu:8.1f}"
+                line += f"{100 * sse_of(found.check(5), values) / sst:12.4f}{cpu:8.1f}"
             print(line, flush=True)
 
 
@@ -87,8 +89,8 @@ def bounds() -> None:
         sst = total_squares(values)
         facts = proved.facts
         print(
-            f"Census k={k}: loss {100 * proved.sse(values) / sst:.4f}, bound {100 * facts['lower_bound'] / sst:.4f}, "
-            f"gap {facts['gap']:.3f} %, {cpu:.0f} s"
+            f"Census k={k}: loss {100 * sse_of(proved, values) / sst:.4f}, "
+            f"bound {100 * facts['lower_bound'] / sst:.4f}, gap {facts['gap']:.3f} %, {cpu:.0f} s"
         )
     for seed in range(5):
         part = scale(values[np.random.default_rng(seed).choice(len(values), 200, replace=False)])
@@ -113,12 +115,12 @@ def large(quick: bool, again: bool) -> None:
                 base = f"{EXACT[kind][0]:10.4f}{EXACT[kind][1]:9.1f}"
             elif n <= 1_000_000:
                 found, cpu = timed(mdav, values, 5)
-                base = f"{100 * found.sse(values) / sst:10.4f}{cpu:9.1f}"
+                base = f"{100 * sse_of(found, values) / sst:10.4f}{cpu:9.1f}"
             for effort in ("quick", "standard") if n == 100_000 else ("quick",):
                 clock = time.monotonic()
                 found, cpu = timed(auto, values, 5, effort=effort, control=Control(threads=2))
                 clock = time.monotonic() - clock
-                loss = 100 * found.check(5).sse(values) / sst
+                loss = 100 * sse_of(found.check(5), values) / sst
                 spent = f"{cpu:9.1f}{clock:9.1f}{1e6 * cpu / n:13.1f}"
                 print(f"{kind:28}{n:10}{effort:>10}{loss:10.4f}{spent}{base}", flush=True)
 

@@ -6,18 +6,22 @@ import ast
 import importlib
 import inspect
 import tomllib
+import typing
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import shoal
+from shoal import arrays
 from shoal.protections import register
 
 TESTS = Path(__file__).parent
 SOURCE = TESTS.parent / "src" / "shoal"
 MODULES = sorted(SOURCE.rglob("*.py"))
 LONGEST, MOST_PARAMETERS = 80, 12
+# Protections that use the methods of another one, as (user, used).
+BUILT_ON = {("grouping", "microaggregation")}
 # What compiles kernels; every other module in a folder `kernels` holds kernels.
 COMPILERS = {"building", "cache_files", "compiling", "library", "stamp"}
 # Tests that do not belong to one package: whole runs, published results, pages, and the reference implementations.
@@ -113,6 +117,31 @@ def test_kernels_import_only_kernels_and_numpy() -> None:
             if not (is_kernel or is_light or is_compiler):
                 wrong.append(f"{name_of(path)} imports {imported}")
     assert not wrong
+
+
+def test_kernels_import_only_names_of_types_from_other_packages() -> None:
+    """A constant from elsewhere would be compiled in and go stale; names of types stand in annotations only."""
+    names = {
+        alias.name
+        for path in MODULES
+        if is_in_kernels(path) and path.stem not in COMPILERS
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.ImportFrom) and node.module == "shoal.arrays"
+        for alias in node.names
+    }
+    assert names and all(typing.get_origin(getattr(arrays, name)) is not None for name in names), names
+
+
+def test_a_protection_imports_no_other_protection() -> None:
+    folder = SOURCE / "protections"
+    protections = {path.parent.name for path in folder.glob("*/__init__.py")}
+    used = {
+        (path.relative_to(folder).parts[0], imported.split(".")[2])
+        for path in folder.glob("*/**/*.py")
+        for imported in imports_of(tree_of(path))
+        if imported.startswith("shoal.protections.")
+    }
+    assert {(user, other) for user, other in used if other in protections and user != other} == BUILT_ON
 
 
 def test_no_module_reads_source_code() -> None:

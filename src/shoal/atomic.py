@@ -60,8 +60,8 @@ def check_folder(path: Path) -> None:
 
 
 def finished() -> tuple[Path, ...]:
-    """Return the files that this process has written since `forget`, in order."""
-    return tuple(_finished)
+    """Return the files that this process has written since `forget` and that still exist, in order."""
+    return tuple(path for path in _finished if path.exists())
 
 
 def forget() -> None:

@@ -1,8 +1,8 @@
 """`shoal.compare`: the methods that suit a table, side by side on information loss and risk.
 
 Each method runs on the same table and is measured in the same way. A category of a generalization counts as the mean
-of its values, so that all methods have the same scale. If a column is text, only generalization suits; then the loss
-is NWP and the risk is the average re-identification risk.
+of its values, so that all methods have the same scale. If a column is text, only methods that form categories suit;
+then the loss is NWP and the risk is the average re-identification risk.
 """
 
 from __future__ import annotations
@@ -411,7 +411,7 @@ def _measured(
         measures = {name: float(value or 0.0) for name, value in assess_evidence(evidence, COMPARED).items()}
         loss, risk, score = (measures[name] for name in ("information_loss", "disclosure_risk", "score"))
     else:
-        loss, risk = 100.0 * float(release.facts["nwp"]), 100.0 * len(sizes) / release.original.rows
+        loss, risk = loss_of_categories(release), 100.0 * len(sizes) / release.original.rows
         score = (loss + risk) / 2
         measures = {"detail_lost": loss, "class_risk": risk, "score": score}
     smallest, cpu = int(sizes.min()), float(release.facts["cpu_seconds"])
@@ -427,6 +427,13 @@ def _measured(
         cpu,
         measures,
     )
+
+
+def loss_of_categories(release: Release) -> float:
+    """Return the information loss in percent as the protection measures it, for columns that are not all numbers."""
+    assert release.protection is not None
+    module: Any = release.protection.module("candidates")
+    return float(module.loss(release))
 
 
 def _as_numbers(release: Release, name: str, before: Floats) -> Floats:

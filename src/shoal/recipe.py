@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import secrets
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -333,6 +334,11 @@ def versions() -> dict[str, str]:
     from shoal import __version__
 
     return {"shoal": __version__, "numpy": numpy.__version__, "python": platform.python_version()}
+
+
+def new_secret() -> str:
+    """Return 128 random bits, hexadecimal."""
+    return secrets.token_hex(16)
 
 
 def absolute(path: str | os.PathLike[str]) -> Path:

@@ -13,11 +13,10 @@ from shoal.composition import compose
 from shoal.engine.control import Control, control_of
 from shoal.engine.progress import Progress
 from shoal.errors import InputError, ShoalError, Stopped
-from shoal.gate.row_order import new_secret
 from shoal.notices import notice
 from shoal.protections import declared, register
 from shoal.protections.protection import Protection
-from shoal.recipe import Recipe, Step, naming_line, place_in, read_recipe, type_problem, versions
+from shoal.recipe import Recipe, Step, naming_line, new_secret, place_in, read_recipe, type_problem, versions
 from shoal.release import Release
 from shoal.sources.files import checksum
 from shoal.sources.reading import read

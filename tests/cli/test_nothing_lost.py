@@ -22,6 +22,7 @@ import pytest
 
 import shoal
 from command_line import attempt, run
+from shoal.atomic import atomically, finished, forget
 from shoal.engine.kernels import cache_files, compiling
 from shoal.engine.partition.chains import Chain
 from shoal.engine.partition.checkpoint import Checkpoint, _digest
@@ -777,6 +778,15 @@ def test_a_failure_after_the_file_was_written_says_so(desk: Path, monkeypatch: p
     assert result.exit_code == 2 and "Already written: out.csv." in result.stderr
     again = attempt("microaggregate", "in.csv", *K, "-k", "1000", "-o", "out.csv")
     assert again.exit_code == 2 and "Already written" not in again.stderr
+
+
+def test_a_file_that_was_removed_again_is_not_listed_as_written(tmp_path: Path) -> None:
+    forget()
+    for name in ("stays.csv", "goes.csv"):
+        with atomically(tmp_path / name) as temporary:
+            temporary.write_text("x")
+    (tmp_path / "goes.csv").unlink()
+    assert finished() == (tmp_path / "stays.csv",)
 
 
 @pytest.mark.parametrize("command", ["microaggregate", "run"])

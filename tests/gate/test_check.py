@@ -192,6 +192,19 @@ def test_any_pair_of_tables_gets_findings(both: Any, k: int, turned: bool, polic
     assert gate.facts()["passed"] == (not gate.facts()["blocking"])
 
 
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [({"distance": "ordered"}, "--distance ordered is about confidential columns"),
+     ({"round_weight": True}, "--round-weight needs a weight column")],
+)  # fmt: skip
+def test_an_option_without_effect_is_an_error(option: dict[str, Any], message: str) -> None:
+    frame = pl.DataFrame({"age": [20, 20, 30, 30], "mass": [1.0, 1.0, 2.0, 2.0], "illness": ["a", "b", "a", "b"]})
+    with pytest.raises(UsageError, match=message):
+        shoal.check(frame, frame, quasi=["age"], as_is=["mass", "illness"], k=2, **option)
+    roles = {"quasi": ["age"], "weight": "mass", "confidential": ["illness"]}
+    assert shoal.check(frame, frame, **roles, k=2, **option).passed
+
+
 def test_a_sample_is_linked_with_its_error() -> None:
     rng = np.random.default_rng(0)
     frame = pl.DataFrame({"a": np.sort(rng.normal(size=24_000))})

@@ -11,10 +11,7 @@ import pytest
 
 from golden.cases import CASES, Case
 from golden.make_hashes import HASHES, made_with
-from shoal.protections.generalization import GENERALIZE
-from shoal.protections.grouping import GROUP
-from shoal.protections.microaggregation import MICROAGGREGATE
-from shoal.protections.regions import MASK
+from shoal.protections import register
 
 GOLDEN: dict[str, Any] = json.loads(HASHES.read_text(encoding="utf-8"))
 RUNS = [(case, variant) for case in CASES for variant in case.variants]
@@ -41,15 +38,11 @@ def test_the_hashes_are_those_of_the_cases() -> None:
 
 
 def test_every_method_has_a_case() -> None:
-    used = {(case.function, case.arguments.get("method", "default")) for case in CASES}
-    for function, (default, *others) in {
-        "microaggregate": MICROAGGREGATE.method_names,
-        "group_attributes": ("default", *GROUP.method_names),
-        "generalize": GENERALIZE.method_names,
-        "mask_group": MASK.method_names,
-    }.items():
-        assert {(function, method) for method in others} <= used
-        assert (function, "default") in used, f"{default} is what {function} does without a method"
+    used = {(case.function, case.arguments.get("method")) for case in CASES}
+    for protection in register().values():
+        function, default = protection.function.__name__, protection.method_of({})
+        assert {(function, None), (function, default)} & used, f"{function} without a method, which is {default}"
+        assert {(function, method) for method in protection.method_names if method != default} <= used
 
 
 def test_every_seed_is_given() -> None:

@@ -1,4 +1,4 @@
-"""A measure needs one file: a toy measure is found in assess, its JSON, the report and the docs table."""
+"""A measure needs one file: that of the contributing guide is found in assess, its JSON, the report and the docs."""
 
 from __future__ import annotations
 
@@ -11,37 +11,17 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import guide
 import shoal
 import shoal.measures
 from command_line import run
-
-TOY = '''
-"""The largest change of a value: a toy."""
-
-import numpy as np
-
-from shoal.measures.measure import Measure
-
-
-def _largest(evidence):
-    before, after = evidence.numbers()
-    return float(np.abs(before - after).max())
-
-
-MEASURES = (
-    Measure(
-        name="largest_change", kind="loss", needs=("original", "release"), range="0 and more", unit="",
-        better="lower", meaning="largest change of any value", formula="max of |x - x'|", compute=_largest,
-    ),
-)
-'''
 
 
 @pytest.fixture
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     folder = tmp_path / "measures"
     folder.mkdir()
-    (folder / "toy_measure.py").write_text(TOY, encoding="utf-8")
+    (folder / "toy_measure.py").write_text(guide.code("Add a measure"), encoding="utf-8")
     monkeypatch.setattr(shoal.measures, "__path__", [*shoal.measures.__path__, str(folder)])
     yield
     sys.modules.pop("shoal.measures.toy_measure", None)
@@ -60,12 +40,12 @@ def test_one_file_adds_a_measure_everywhere(toy: None, tmp_path: Path) -> None:
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "<b>largest change</b><small>Largest change of any value.</small></td><td>6.25</td>" in page
     make = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "make_tables.py"))
-    row = "| `largest_change` | loss | max of \\|x - x'\\| | 0 and more | lower | largest change of any value |"
+    row = "| `largest_change` | loss | max of \\|x − x'\\| | 0 and more | lower | largest change of any value |"
     assert row in make["measures_table"]()
 
 
 def test_a_name_is_declared_once(toy: None, tmp_path: Path) -> None:
-    (tmp_path / "measures" / "toy_measure_again.py").write_text(TOY, encoding="utf-8")
+    (tmp_path / "measures" / "toy_measure_again.py").write_text(guide.code("Add a measure"), encoding="utf-8")
     try:
         with pytest.raises(ValueError, match="'largest_change' is declared twice"):
             shoal.measures.measure.declared_measures()

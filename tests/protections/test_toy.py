@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
+import guide
 import shoal
 import shoal.protections
 from command_line import run
@@ -226,17 +227,14 @@ def test_a_guarantee_that_is_not_declared_is_refused(toy: Path, monkeypatch: pyt
 
 def test_the_protection_of_the_contributing_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The guide's code, as a folder of its own, works by the guide's own words."""
-    guide = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    section = guide.split("## Add a protection\n")[1].split("\n## ")[0]
-    code = [line[8:] for line in section.splitlines() if line.startswith(" " * 8) or not line]
     folder = tmp_path / "more_protections" / "top_coding"
     folder.mkdir(parents=True)
-    (folder / "__init__.py").write_text("\n".join(code), encoding="utf-8")
+    (folder / "__init__.py").write_text(guide.code("Add a protection"), encoding="utf-8")
     monkeypatch.setattr(shoal.protections, "__path__", [*shoal.protections.__path__, str(folder.parent)])
     monkeypatch.chdir(tmp_path)
     pl.DataFrame({"age": [70, 91, 66, 88]}).write_csv("people.csv")
     try:
-        (line,) = [part for part in section.split("`") if part.startswith("shoal top ")]
+        (line,) = [part for part in guide.section("Add a protection").split("`") if part.startswith("shoal top ")]
         words = line.replace("FILE", "people.csv --quasi age").split()[1:]
         run(*words)
         assert pl.read_csv("out.csv")["age"].to_list() == [65] * 4

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shoal.engine.partition.partition import total_squares
 from shoal.protections.microaggregation.methods.mdav import mdav
+from shoal.protections.microaggregation.sums_of_squares import sse_of, total_squares
 from shoal.table.scaling import scale
 
 CENSUS = {3: 5.6922, 4: 7.4947, 5: 9.0884, 10: 14.1559}
@@ -36,7 +36,7 @@ COMPANIES = [
 
 def information_loss(values, k: int, engine: str) -> float:
     scaled = scale(values)
-    return 100 * mdav(scaled, k, engine=engine).check(k).sse(scaled) / total_squares(scaled)
+    return 100 * sse_of(mdav(scaled, k, engine=engine).check(k), scaled) / total_squares(scaled)
 
 
 @pytest.mark.parametrize("engine", ["brute", "tree"])
@@ -59,5 +59,5 @@ def test_eia_utilityid_and_ten_columns_standardised(shared_data: Path, k: int, e
 )
 def test_eleven_companies_population_deviation(remainder: str, sse: float, engine: str) -> None:
     scaled = scale(np.array(COMPANIES, dtype=float))
-    found = mdav(scaled, 3, remainder=remainder, engine=engine).sse(scaled)
+    found = sse_of(mdav(scaled, 3, remainder=remainder, engine=engine), scaled)
     assert round(found, 4 if sse == 18.2921 else 2) == sse

@@ -1,4 +1,4 @@
-"""A format needs one file: a toy format is found in reading, writing, the list of endings and the docs table."""
+"""A format needs one file: that of the contributing guide is found in reading, writing, messages and the docs."""
 
 from __future__ import annotations
 
@@ -10,41 +10,19 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import guide
 import shoal
 import shoal.sources
 from shoal.errors import InputError, ShoalError, UsageError
 from shoal.sources.files import write_file
 from shoal.sources.format import declared_formats
 
-TOY = '''
-"""One JSON object per line: a toy."""
-
-import polars as pl
-
-from shoal.sources.format import Format
-from shoal.table.source import FileSource
-
-
-def read(path, options):
-    return FileSource(path, "lines", pl.read_ndjson(path))
-
-
-def write(frame, path, target, source, protected):
-    frame.write_ndjson(path)
-
-
-FORMAT = Format(
-    name="lines", title="JSON lines", endings=(".jsonl",), read=read, write=write,
-    keeps="numbers and text", loses="dates",
-)
-'''
-
 
 @pytest.fixture
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     folder = tmp_path / "sources"
     folder.mkdir()
-    (folder / "toy_format.py").write_text(TOY, encoding="utf-8")
+    (folder / "toy_format.py").write_text(guide.code("Add a source"), encoding="utf-8")
     monkeypatch.setattr(shoal.sources, "__path__", [*shoal.sources.__path__, str(folder)])
     yield
     sys.modules.pop("shoal.sources.toy_format", None)
@@ -55,7 +33,7 @@ def test_one_file_adds_a_format_everywhere(toy: None, tmp_path: Path) -> None:
     path = tmp_path / "data.jsonl"
     write_file(frame, path)
     table = shoal.read(path)
-    assert table.frame.equals(frame) and table.source is not None and table.source.format == "lines"
+    assert table.frame.equals(frame) and table.source is not None and table.source.format == "jsonl"
     with pytest.raises(UsageError, match=r"'.doc' is not a supported format.*Supported endings: .*\.jsonl"):
         shoal.read(_empty(tmp_path / "data.doc"))
     with pytest.raises(UsageError, match="delimiter=';' has no effect: only text files"):

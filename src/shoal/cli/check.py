@@ -24,6 +24,7 @@ from shoal.cli.options import (
     with_options,
 )
 from shoal.errors import UsageError, check_seed, printable
+from shoal.gate.promises import DISTANCES
 from shoal.protections import declared
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     "--distance",
     default="equal",
     show_default=True,
-    metavar="[equal|ordered]",
+    metavar=f"[{'|'.join(DISTANCES)}]",
     help="Distance between two confidential values for t-closeness.",
 )
 @click.option("--swapped", type=NAMES, default="", help="Columns whose values were swapped, the regions first.")

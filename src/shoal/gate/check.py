@@ -143,8 +143,12 @@ def check(
     moved, kept = names(swapped, "swapped"), names(within, "within")
     Roles(quasi=(*moved, *kept)).check(table.columns)
     protected = _protected(table, moved, kept)
-    weight = (table.roles.weight,) if round_weight and table.roles.weight else ()
+    weight = _rounded_weight(table) if round_weight else ()
     check_choice("distance", distance, DISTANCES)
+    if distance != "equal" and not table.roles.confidential:
+        raise UsageError(
+            f"--distance {distance} is about confidential columns. Name them with --confidential, or remove --distance."
+        )
     classes = _class_guarantees(protected, kept, column_groups, k, table.roles.confidential, l, t, distance)
     promises = (*classes, *(SameValues((name,)) for name in moved), *_masked(moved, vital, decoys))
     guarantees = Guarantees(table.roles, tuple(dict.fromkeys((*protected, *moved))), promises, weight)
@@ -156,6 +160,13 @@ def check(
         accept_k=accept_k, first_release=first_release, keep_order=keep_order,
     )  # fmt: skip
     return examine(aligned(context, shuffled, seed))
+
+
+def _rounded_weight(table: Table) -> tuple[str, ...]:
+    """Return the weight column, whose values are means of equivalence classes."""
+    if table.roles.weight is None:
+        raise UsageError("--round-weight needs a weight column. Add --weight COLUMN or remove --round-weight.")
+    return (table.roles.weight,)
 
 
 def _class_guarantees(

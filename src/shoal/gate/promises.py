@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from shoal.errors import UsageError, check_choice
 
 DIVERSITY_KINDS = ("distinct", "entropy", "recursive")
-DISTANCES = ("equal", "ordered")
-SIGNALS = ("quantity", "concentration", "difference")
+Distance = Literal["equal", "ordered"]
+DISTANCES: tuple[str, ...] = get_args(Distance)
+SignalKind = Literal["quantity", "concentration", "difference"]
+SIGNALS: tuple[str, ...] = get_args(SignalKind)
 
 
 class Step(NamedTuple):

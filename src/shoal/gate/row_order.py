@@ -7,7 +7,6 @@ order, so keep both apart from the release. `side_by_side` aligns the rows for c
 from __future__ import annotations
 
 import hashlib
-import secrets
 from collections.abc import Sequence
 
 import numpy as np
@@ -27,11 +26,6 @@ def shuffled_order(key: int | str, original: pl.DataFrame, columns: Sequence[str
     if isinstance(key, str):
         return np.random.Generator(np.random.Philox(key=int(key, 16) % 2**128)).permutation(original.height)
     return _seeded_order(key, original, columns)
-
-
-def new_secret() -> str:
-    """Return 128 random bits, hexadecimal."""
-    return secrets.token_hex(16)
 
 
 def _seeded_order(seed: int, original: pl.DataFrame, columns: Sequence[str]) -> NDArray[np.int64]:

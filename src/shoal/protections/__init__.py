@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shoal.errors import unknown
 
@@ -30,3 +30,12 @@ def declared(name: str) -> Protection:
     if name not in protections:
         raise unknown("protection", name, protections)
     return protections[name]
+
+
+def generic_kernels() -> list[tuple[Any, ...]]:
+    """Return every kernel whose form depends on arguments, such as a loss, with these arguments.
+
+    The folder of a protection that has such kernels has a module `compiled` with a function of this name.
+    """
+    modules = {p.function.__module__: p.module("compiled") for p in register().values()}
+    return [kernel for module in modules.values() if module is not None for kernel in module.generic_kernels()]

@@ -2,7 +2,8 @@
 
 The folder of a protection may have a module `candidates` with a function candidates(table, columns, effort, numeric).
 It yields a `Candidate` for each method that suits the table, the quickest first, and a `LeftOut` for each other method.
-numeric: every column holds numbers. If not, the facts of a release must contain its loss, `nwp`.
+numeric: every column holds numbers. If not, the module also has a function loss(release): the information loss in
+percent, which is then compared instead of that of numbers.
 """
 
 from __future__ import annotations

@@ -14,9 +14,8 @@ from shoal.engine.clock import Clock
 from shoal.engine.control import control_of
 from shoal.engine.trace import Trace
 from shoal.errors import check_seed
-from shoal.gate.row_order import new_secret
 from shoal.protections.protection import OF_EVERY_RUN, Protection
-from shoal.recipe import Input, Recipe, Step, absolute, plain, versions
+from shoal.recipe import Input, Recipe, Step, absolute, new_secret, plain, versions
 from shoal.sources.reading import as_table
 from shoal.table.table import Table
 

@@ -26,6 +26,7 @@ from shoal.engine.partition.inputs import as_rows
 from shoal.engine.progress import Progress, silent
 from shoal.errors import InputError, UsageError, check_choice, check_k, check_seed, unknown
 from shoal.protections.microaggregation.methods.genetic import genetic
+from shoal.protections.microaggregation.sums_of_squares import sse_of
 from shoal.sources.files import atomically
 from shoal.sources.reading import as_table
 from shoal.studies import datasets
@@ -167,7 +168,7 @@ def run_grid(
         partition = genetic(values, k, seed=run_seed, generations=grid.generations, control=quiet, **options)
         if whole.stopped:  # this run is not complete: the next study repeats it
             return
-        result = {**setting, "sse": partition.sse(values), **partition.facts}
+        result = {**setting, "sse": sse_of(partition, values), **partition.facts}
         with lock:
             done[result["run"]] = result
             # One write per line: a killed study leaves at most one incomplete last line, which is then ignored.

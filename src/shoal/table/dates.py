@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 
-UNITS = ("day", "month", "quarter", "year")
 MONTHS = {"month": 1, "quarter": 3, "year": 12}  # months per unit
 FIRST_DAY = date(1970, 1, 1)
 DAY_FIRST = ("%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y", "%d/%m/%y", "%d.%m.%y")
@@ -43,7 +42,7 @@ def day_of_moment(text: str) -> float:
 def date_text(day: float, unit: str) -> str:
     """A day as text in a unit.
 
-    >>> [date_text(400.0, unit) for unit in UNITS]
+    >>> [date_text(400.0, unit) for unit in ("day", "month", "quarter", "year")]
     ['1971-02-05', '1971-02', '1971-Q1', '1971']
     """
     when = FIRST_DAY + timedelta(days=int(day))

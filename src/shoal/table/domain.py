@@ -23,10 +23,10 @@ import numpy as np
 
 from shoal.arrays import Floats, Ints
 from shoal.errors import InputError, UsageError, check_choice
-from shoal.table.dates import UNITS, unit_edges
+from shoal.table.choices import ORDERS, UNITS
+from shoal.table.dates import unit_edges
 from shoal.table.taxonomy import Splits, Taxonomy, splits_of
 
-ORDERS = ("auto", "alphabetical", "frequency", "taxonomy", "codes")
 MOST_EXACT = 400  # largest number of distinct numbers without a granularity
 MOST_VALUES = 5000  # largest number of values of a domain
 MOST_DAYS = 40_000  # largest number of values of a domain of dates

@@ -17,8 +17,9 @@ import numpy as np
 from shoal.arrays import Floats
 from shoal.errors import InputError, UsageError, check_choice
 from shoal.notices import notice
+from shoal.table.choices import SCALINGS
 from shoal.table.kinds import Labels, kinds_of, labels_of
-from shoal.table.scaling import SCALINGS, scale
+from shoal.table.scaling import scale
 from shoal.table.table import Table, all_constant, some_constant, too_wide
 
 MOST_VALUES = 1_000  # most values of a nominal column: each is a dimension of the search

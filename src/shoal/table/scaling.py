@@ -10,8 +10,7 @@ import numpy as np
 
 from shoal.arrays import Floats
 from shoal.errors import check_choice
-
-SCALINGS = ("standard", "minmax", "none")
+from shoal.table.choices import SCALINGS
 
 
 def scale(values: Floats, scaling: str = "standard", weights: Floats | None = None) -> Floats:

@@ -36,6 +36,7 @@ from shoal.protections.microaggregation.methods.blocks import blocks
 from shoal.protections.microaggregation.methods.mdav import mdav
 from shoal.protections.microaggregation.methods.memetic import memetic
 from shoal.protections.microaggregation.squared_error import SquaredError
+from shoal.protections.microaggregation.sums_of_squares import sse_of
 
 
 @pytest.fixture(autouse=True)
@@ -90,7 +91,7 @@ def test_refine_is_never_worse_and_keeps_k(case, seed):
     rough = KPartition(np.random.default_rng(seed).permutation(np.arange(n) % (n // k)))
     better = refine(SquaredError(values, k, weights), rough, seed=seed)
     assert better.sizes.min() >= k and (better.sizes.max() < 2 * k or n < 2 * k)
-    assert better.sse(values, weights) <= rough.sse(values, weights)
+    assert sse_of(better, values, weights) <= sse_of(rough, values, weights)
 
 
 def test_oversized_groups_are_split():
@@ -106,7 +107,7 @@ def test_searches_on_odd_records(kind, method):
     start = mdav(values, 3)
     found = method(values, 3, seed=1, effort="standard")
     assert found.sizes.min() >= 3 and found.sizes.max() <= 5
-    assert found.sse(values) <= start.sse(values) * (1 + 1e-12)
+    assert sse_of(found, values) <= sse_of(start, values) * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 7])
@@ -143,7 +144,7 @@ def test_resumed_equals_uninterrupted(method, window, tmp_path, monkeypatch):
     whole = method(values, 3, seed=9, effort="standard")
     part = method(values, 3, seed=9, effort="standard", checkpoint=path, seconds=0.0)
     assert part.facts["stopped"]
-    assert part.sse(values) <= mdav(values, 3).sse(values)
+    assert sse_of(part, values) <= sse_of(mdav(values, 3), values)
     resumed = method(values, 3, seed=9, effort="standard", checkpoint=path, resume=True)
     np.testing.assert_array_equal(whole.labels, resumed.labels)
     assert "stopped" not in resumed.facts and "stopped" not in whole.facts
@@ -243,7 +244,7 @@ def test_ctrl_c_returns_the_best_so_far():
     finally:
         signal.signal(signal.SIGINT, before)
     assert found.facts["stopped"]
-    assert found.sse(values) <= mdav(values, 3).sse(values)
+    assert sse_of(found, values) <= sse_of(mdav(values, 3), values)
 
 
 def test_children_inherit_whole_groups():
@@ -272,5 +273,5 @@ def test_a_large_enough_file_is_recombined_by_regions(monkeypatch):
     monkeypatch.setattr("shoal.engine.partition.search.memetic.REGION", 60)
     one, two = (memetic(values, 3, seed=4, effort="standard", control=Control(threads=threads)) for threads in (1, 2))
     np.testing.assert_array_equal(one.labels, two.labels)
-    assert one.sizes.min() >= 3 and one.sse(values) < mdav(values, 3).sse(values)
-    assert one.sse(values) < 1.2 * whole.sse(values)
+    assert one.sizes.min() >= 3 and sse_of(one, values) < sse_of(mdav(values, 3), values)
+    assert sse_of(one, values) < 1.2 * sse_of(whole, values)

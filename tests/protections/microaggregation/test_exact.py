@@ -15,6 +15,7 @@ from shoal.protections.microaggregation.methods.exact import exact
 from shoal.protections.microaggregation.methods.md import md
 from shoal.protections.microaggregation.methods.path import path
 from shoal.protections.microaggregation.methods.vmdav import vmdav
+from shoal.protections.microaggregation.sums_of_squares import sse_of
 
 
 @settings(max_examples=80, deadline=None)
@@ -33,15 +34,15 @@ def test_no_partition_is_better(case, seed):
 def test_never_above_the_heuristics(k):
     values = np.random.default_rng(k).normal(size=(16, 2))
     weights = some_weights(16, k)
-    least = exact(values, k, weights=weights).sse(values, weights)
-    assert all(least <= m(values, k, weights=weights).sse(values, weights) * (1 + 1e-12) for m in (md, vmdav, path))
+    least = sse_of(exact(values, k, weights=weights), values, weights)
+    assert all(least <= sse_of(m(values, k, weights=weights), values, weights) * (1 + 1e-12) for m in (md, vmdav, path))
 
 
 def test_beyond_twenty_records_the_optimum_is_proved_and_weights_are_refused():
     values = np.random.default_rng(0).normal(size=(24, 2))
     found = exact(values, 3)
     assert found.facts["proved"] and found.facts["gap"] == 0
-    assert found.sse(values) <= path(values, 3).sse(values)
+    assert sse_of(found, values) <= sse_of(path(values, 3), values)
     with pytest.raises(UsageError, match="weights for at most 20 records, not 24"):
         exact(values, 3, weights=np.ones(24))
 

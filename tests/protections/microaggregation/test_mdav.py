@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from odd_records import records, some_weights
 from reference.mdav import mdav as twin
 from shoal.errors import InputError, UsageError
-from shoal.protections.microaggregation.methods.mdav import ENGINES, REMAINDERS, mdav
+from shoal.protections.microaggregation.choices import ENGINES, REMAINDERS
+from shoal.protections.microaggregation.methods.mdav import mdav
 
 
 @st.composite

@@ -22,8 +22,9 @@ from shoal.errors import InputError, PromiseError, ShoalWarning, UsageError
 from shoal.measures.loss import information_loss
 from shoal.protections.microaggregation import microaggregate
 from shoal.protections.microaggregation.methods import group_records
-from shoal.protections.microaggregation.protect import Search, squares_within
+from shoal.protections.microaggregation.protect import Search
 from shoal.protections.microaggregation.replacement import lower_medians, modes
+from shoal.protections.microaggregation.sums_of_squares import sse_by_column
 from shoal.protections.microaggregation.within import merged_for_units, units_per_group
 from shoal.sources.reading import read
 from shoal.table.kinds import kind_of, labels_of
@@ -114,7 +115,7 @@ def test_the_sum_of_squares_of_a_nominal_column_is_its_impurity(data):
     matrix = mixed_columns(read(frame, quasi="x", weight="w"), ["x"]).matrix(weights=heavy)
     partition = KPartition(np.arange(n) // 2 if n % 2 == 0 else np.minimum(np.arange(n) // 2, n // 2 - 1))
     groups = [rows.tolist() for rows in partition.members()]
-    sse = squares_within(matrix, partition, heavy)
+    sse = sse_by_column(partition, matrix, heavy)
     assert sse == pytest.approx(slow.squares(matrix.tolist(), each, groups))
     assert sse / sum(each) == pytest.approx(slow.impurity(labels, each, groups))
     release = microaggregate(

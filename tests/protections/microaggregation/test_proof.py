@@ -26,6 +26,7 @@ from shoal.protections.microaggregation.methods.mdav import mdav
 from shoal.protections.microaggregation.methods.memetic import memetic
 from shoal.protections.microaggregation.proof import Work, _Bound, prove
 from shoal.protections.microaggregation.squared_error import SquaredError
+from shoal.protections.microaggregation.sums_of_squares import sse_of
 
 
 def near_sums(x, k):
@@ -62,7 +63,7 @@ def test_bound_is_below_the_optimum_and_proved_is_the_optimum(case):
         assert found.sizes.min() >= k
         assert found.facts["lower_bound"] <= best + 1e-9 * scale + underflow
         if found.facts["proved"]:
-            assert found.sse(values) == pytest.approx(best, rel=1e-8, abs=1e-11 * scale + underflow)
+            assert sse_of(found, values) == pytest.approx(best, rel=1e-8, abs=1e-11 * scale + underflow)
 
 
 @settings(max_examples=60)
@@ -102,7 +103,7 @@ def test_with_cuts_small_files_are_proved_and_the_proof_is_right(k, n, seed):
     values = np.random.default_rng(seed).normal(size=(n, 2))
     found = prove(values, k, mdav(values, k), seconds=None)
     best = KPartition(best_by_subsets(values, np.ones(n), k, mdav(values, k).labels.copy(), Control().flag))
-    assert found.facts["proved"] and found.sse(values) == pytest.approx(best.sse(values), rel=1e-9)
+    assert found.facts["proved"] and sse_of(found, values) == pytest.approx(sse_of(best, values), rel=1e-9)
 
 
 def test_cuts_close_most_of_the_gap():
@@ -116,7 +117,7 @@ def test_cuts_close_most_of_the_gap():
     cut = search.bound
     search.close(control, np.inf)
     assert search.optimal and search.rounds_of_cuts > 0
-    optimum = search.best.sse(values)
+    optimum = sse_of(search.best, values)
     assert alone < cut <= optimum * (1 + 1e-9)
     assert optimum - cut < 0.5 * (optimum - alone)
 
@@ -126,11 +127,11 @@ def test_a_small_file_is_proved_and_a_stopped_run_says_nothing():
     start = refine(SquaredError(values, 3), mdav(values, 3))
     done = prove(values, 3, start, seconds=None)
     assert done.facts["proved"] and done.facts["gap"] == 0.0
-    assert done.sse(values) <= start.sse(values)
+    assert sse_of(done, values) <= sse_of(start, values)
     early = prove(values, 3, start, seconds=0.0)
     assert early.facts["bound_stopped"] and not early.facts["proved"]
     assert "stopped" not in early.facts, "only the bound was stopped"
-    assert 0 < early.facts["lower_bound"] <= done.sse(values)
+    assert 0 < early.facts["lower_bound"] <= sse_of(done, values)
 
 
 def test_too_many_records_are_refused():
@@ -148,7 +149,7 @@ def test_a_budget_of_work_ends_a_proof_with_a_bound_that_holds(work):
     start = refine(SquaredError(values, 3), mdav(values, 3))
     whole, early = prove(values, 3, start, seconds=None), prove(values, 3, start, seconds=None, work=replace(work))
     assert whole.facts["proved"] and not early.facts["proved"]
-    assert 0 < early.facts["lower_bound"] < whole.sse(values) <= early.sse(values) <= start.sse(values)
+    assert 0 < early.facts["lower_bound"] < sse_of(whole, values) <= sse_of(early, values) <= sse_of(start, values)
 
 
 def test_the_budget_is_counted_in_work_that_is_the_same_on_any_number_of_threads():
@@ -171,7 +172,7 @@ def test_auto_ends_at_the_optimum_of_a_small_file_or_states_the_gap(k, n, d, see
     partition = auto(values, k, effort="standard")
     if partition.facts.get("proved"):
         exact = prove(values, k, mdav(values, k), seconds=None)
-        assert partition.sse(values) <= exact.sse(values) * (1 + 1e-9)
+        assert sse_of(partition, values) <= sse_of(exact, values) * (1 + 1e-9)
     elif d > 1:
         assert partition.facts["gap"] > 0
 
@@ -183,8 +184,8 @@ def test_auto_proves_what_its_search_alone_misses():
         values = np.random.default_rng(seed).lognormal(size=(60, 4))
         alone, proved = memetic(values, 3, effort="quick"), auto(values, 3, effort="quick")
         assert proved.facts["proved"] and proved.facts["gap"] == 0.0
-        assert proved.facts["lower_bound"] == proved.sse(values)
-        missed += alone.sse(values) > proved.sse(values) * (1 + 1e-9)
+        assert proved.facts["lower_bound"] == sse_of(proved, values)
+        missed += sse_of(alone, values) > sse_of(proved, values) * (1 + 1e-9)
     assert missed > 0
 
 

@@ -1,8 +1,4 @@
-"""A k-partition: the groups of the records, and their loss.
-
-SSE is the sum over groups and records of the squared distance to the group's centroid;
-information loss is 100 * SSE / SST (docs/reference/measures.md).
-"""
+"""A k-partition: the groups of the records, with their members, means and medians."""
 
 from __future__ import annotations
 
@@ -75,12 +71,6 @@ class KPartition:
         values = _matrix(values, self.n)
         return np.array([np.median(values[rows], axis=0) for rows in self.members()])
 
-    def sse(self, values: Floats, weights: Floats | None = None) -> float:
-        """Return the sum of squared distances to the centroids."""
-        values = _matrix(values, self.n)
-        squares = ((values - self.centroids(values, weights)[self.labels]) ** 2).sum(axis=1)
-        return float(squares.sum() if weights is None else (weights * squares).sum())
-
     def check(self, k: int) -> KPartition:
         """Return the partition. Raise PromiseError if a group has fewer than k records."""
         small = np.flatnonzero(self.sizes < k)
@@ -103,13 +93,6 @@ def by_first_record(labels: NDArray[Any]) -> Ints:
     rank = np.empty(first.size, dtype=np.int64)
     rank[np.argsort(first)] = np.arange(first.size)
     return rank[inverse.reshape(-1)]
-
-
-def total_squares(values: Floats, weights: Floats | None = None) -> float:
-    """Return SST, the sum of squared distances to the overall centroid."""
-    values = np.asarray(values, dtype=np.float64)
-    squares = ((values - np.average(values, axis=0, weights=weights)) ** 2).sum(axis=1)
-    return float(squares.sum() if weights is None else (weights * squares).sum())
 
 
 def _origins(values: Floats) -> Floats:

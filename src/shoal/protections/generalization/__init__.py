@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from shoal.engine.progress import Progress, silent
-from shoal.gate.promises import KAnonymity, LDiversity, TCloseness
+from shoal.gate.promises import Distance, KAnonymity, LDiversity, TCloseness
 from shoal.protections.parameters import Columns, Effort, Seed
 from shoal.protections.protection import Method, Option, Protection, names
 from shoal.spelling import (
@@ -23,6 +23,7 @@ from shoal.spelling import (
     Repeated,
     Word,
 )
+from shoal.table.choices import ORDERS, UNITS
 
 if TYPE_CHECKING:
     from shoal.engine.control import Control
@@ -33,8 +34,6 @@ METHODS = (
     Method("nsga2", "The published genetic algorithm for several objectives (NSGA-II)"),
     Method("exact", "The best categories of a small table, proved by branch and bound"),
 )
-ORDERS = ("auto", "alphabetical", "frequency", "taxonomy", "codes")
-UNITS = ("day", "month", "quarter", "year")
 LIMITS = (
     (
         "Categories still narrow a value down.",
@@ -159,7 +158,7 @@ def generalize(
         ),
     ] = None,
     t: Annotated[float | None, Option("Largest t-closeness of the confidential columns.", 0, 1, flag="-t")] = None,
-    distance: Annotated[Literal["equal", "ordered"], Option("Distance of values in t-closeness.", needs="t")] = "equal",
+    distance: Annotated[Distance, Option("Distance of values in t-closeness.", needs="t")] = "equal",
     method: Annotated[str, Option("Method that finds the categories.", choices=names(METHODS))] = "search",
     effort: Annotated[Effort, Option("Search budget: more work, less loss.", of=("search",))] = "standard",
     population: Annotated[int, Option("Size of the population.", 2, of=("nsga2",))] = 100,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -29,3 +30,8 @@ def candidates(table: Table, columns: Sequence[str], effort: str, numeric: bool)
     more = {"cuts": cuts} if cuts else {}
     for level in EFFORTS[: 1 if numeric else EFFORTS.index(effort) + 1]:
         yield Candidate(f"generalize, {level}", {"effort": level, **more})
+
+
+def loss(release: Any) -> float:
+    """Return the NWP of a release in percent."""
+    return 100.0 * float(release.facts["nwp"])

@@ -18,8 +18,9 @@ import numpy as np
 from shoal.errors import InputError, UsageError, unknown
 from shoal.notices import notice
 from shoal.protections.values import finite_codes
+from shoal.table.choices import UNITS
 from shoal.table.column import Column, ColumnCodes
-from shoal.table.dates import UNITS, day_of_moment, days_of_texts
+from shoal.table.dates import day_of_moment, days_of_texts
 from shoal.table.domain import Domain, date_domain, nominal_domain, numeric_domain
 from shoal.table.kinds import CODES
 from shoal.table.labels import number

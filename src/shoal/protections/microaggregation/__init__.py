@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from shoal.engine.progress import Progress, silent
 from shoal.gate.promises import KAnonymity
+from shoal.protections.microaggregation.choices import Engine, Heuristic, MacroSplit, PathOrder, Remainder
 from shoal.protections.parameters import Columns, Effort, Missing, Seed, Threads, share
 from shoal.protections.protection import Method, Option, Protection, names
 from shoal.spelling import Either, Number, NumberPerColumn, Word
+from shoal.table.choices import Scaling
 
 if TYPE_CHECKING:
     from shoal.engine.control import Control
@@ -78,9 +80,7 @@ def microaggregate(
     within: Annotated[Sequence[str], Option("Columns that are constant within every group; they stay unchanged.")] = (),
     aggregate: Annotated[Literal["mean", "median"], Option("Value that replaces the numbers of a group.")] = "mean",
     round: Annotated[bool, Option("Keep integer columns integers.")] = False,
-    scaling: Annotated[
-        Literal["standard", "minmax", "none"], Option("Scaling of the columns before distances are computed.")
-    ] = "standard",
+    scaling: Annotated[Scaling, Option("Scaling of the columns before distances are computed.")] = "standard",
     importance: Annotated[
         Mapping[str, float] | None,
         Option("Weight of columns in the distance, such as age=2,sex=0.5.", spelling=NumberPerColumn()),
@@ -102,13 +102,10 @@ def microaggregate(
         bool, Option("Continue from the checkpoint.", of=SEARCHES, needs="checkpoint", in_recipe=False)
     ] = False,
     remainder: Annotated[
-        Literal["standard", "solanas", "thesis", "distribute"],
-        Option("Rule for the last records, which are fewer than 2k.", of=("mdav",)),
+        Remainder, Option("Rule for the last records, which are fewer than 2k.", of=("mdav",))
     ] = "standard",
     metric: Annotated[Literal["euclidean", "l1"], Option("Distance between records.", of=("mdav",))] = "euclidean",
-    engine: Annotated[
-        Literal["auto", "brute", "tree"], Option("Algorithm; it affects the speed only.", of=("mdav",))
-    ] = "auto",
+    engine: Annotated[Engine, Option("Algorithm; it affects the speed only.", of=("mdav",))] = "auto",
     gamma: Annotated[
         float | str,
         Option(
@@ -120,7 +117,7 @@ def microaggregate(
     ] = "auto",
     split: Annotated[bool, Option("Split trees of 2k or more records.", of=("mst",))] = True,
     path_order: Annotated[
-        Literal["tour", "nearest", "mdav"], Option("Order in which the records are cut.", of=("path",), former="order")
+        PathOrder, Option("Order in which the records are cut.", of=("path",), former="order")
     ] = "tour",
     population: Annotated[int, Option("Number of chromosomes.", 2, of=EVOLUTION)] = 100,
     generations: Annotated[
@@ -138,10 +135,8 @@ def microaggregate(
     macro_size: Annotated[
         int | None, Option("Records per macro-group, a multiple of k.", of=("hybrid",), default_text="4k")
     ] = None,
-    macro_split: Annotated[
-        Literal["two-step", "direct"], Option("Rule that forms the macro-groups.", of=("hybrid",))
-    ] = "two-step",
-    heuristic: Annotated[Literal["mdav", "md"], Option("Method that forms the first groups.", of=("hybrid",))] = "mdav",
+    macro_split: Annotated[MacroSplit, Option("Rule that forms the macro-groups.", of=("hybrid",))] = "two-step",
+    heuristic: Annotated[Heuristic, Option("Method that forms the first groups.", of=("hybrid",))] = "mdav",
     runs: Annotated[
         int | None,
         Option(

@@ -27,7 +27,7 @@ from shoal.arrays import Floats
 from shoal.engine.control import Control, current
 from shoal.engine.partition.kernels.groups import padded
 from shoal.engine.partition.neighbours import EXACT_UP_TO, neighbour_lists, runs
-from shoal.engine.partition.partition import KPartition, total_squares
+from shoal.engine.partition.partition import KPartition
 from shoal.engine.partition.set_partition import Pool, SetPartitioning, reduced_costs
 from shoal.engine.partition.space import check_start, without_oversized
 from shoal.engine.partition.subset_row_cuts import Cut, incidence, limits, violated
@@ -35,6 +35,7 @@ from shoal.engine.stage import Stage
 from shoal.errors import UsageError, check_k
 from shoal.protections.microaggregation.kernels.pricing import Found, price
 from shoal.protections.microaggregation.squared_error import SquaredError
+from shoal.protections.microaggregation.sums_of_squares import sse_of, total_squares
 
 MARGIN = 1e-11  # share of the sum of absolute duals: far above rounding errors, far below 1e-9
 NODES = 200_000  # nodes of the branch and bound per record, before its search is cut short
@@ -93,14 +94,14 @@ def prove(
     sst = total_squares(values)
     control = (control or current()).part(seconds=seconds)
     control.stage("proof", unit=100.0 / sst if sst > 0 else 1.0)
-    control.advance(0.0, search.best.sse(values), "proof")
+    control.advance(0.0, sse_of(search.best, values), "proof")
     until = np.inf if seconds is None else clock + seconds
     search.generate(control, until)
     if not control.stopped:
         search.tighten(control, until)
     if not control.stopped:
         search.close(control, until)
-    sse, cuts = search.best.sse(values), len(search.master.cuts)
+    sse, cuts = sse_of(search.best, values), len(search.master.cuts)
     proved = search.optimal or search.bound >= sse * (1 - 1e-9)
     bound = sse if proved else min(search.bound, sse)
     facts: dict[str, Any] = {
@@ -112,7 +113,7 @@ def prove(
             *partition.facts.get("stages", []),
             Stage(
                 name=f"bound, {len(search.pool.groups)} groups priced in {search.rounds} rounds, {cuts} cuts",
-                loss_before=partition.sse(values),
+                loss_before=sse_of(partition, values),
                 loss_after=sse,
                 cpu_seconds=time.process_time() - cpu,
             ),
@@ -143,7 +144,7 @@ class _Bound:
         self.duals: Floats | None = None  # those of the records, then those of the cuts
         self.master = SetPartitioning(self.pool, self.n)
         self.rounds, self.rounds_of_cuts, self.optimal = 0, 0, False
-        self._sse = partition.sse(values)
+        self._sse = sse_of(partition, values)
 
     def generate(self, control: Control, until: float) -> None:
         """Generate columns until the bound meets the relaxation or the partition, or the time is over."""
@@ -253,8 +254,8 @@ class _Bound:
         labels, proved = programme.best(self.best.labels, nodes=1_000_000, looks=looks, seconds=left, control=control)
         self.work.programmes -= columns * programme.looks
         better = KPartition(labels)
-        if better.sse(self.values) < self._sse:
-            self.best, self._sse = better, better.sse(self.values)
+        if sse_of(better, self.values) < self._sse:
+            self.best, self._sse = better, sse_of(better, self.values)
         control.advance(0.0, self._sse, f"best of {len(pool.groups)} groups")
         return proved
 

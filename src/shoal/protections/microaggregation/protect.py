@@ -16,7 +16,7 @@ import numpy as np
 from shoal.arrays import Floats, Ints
 from shoal.engine.clock import Clock
 from shoal.engine.control import Control, current, shielded
-from shoal.engine.partition.partition import KPartition, total_squares
+from shoal.engine.partition.partition import KPartition
 from shoal.engine.progress import silent
 from shoal.engine.stage import rescaled
 from shoal.errors import Stopped, UsageError, check_k
@@ -27,6 +27,7 @@ from shoal.protections.microaggregation import METHODS, MICROAGGREGATE
 from shoal.protections.microaggregation.methods import function_of, group_records
 from shoal.protections.microaggregation.replacement import Replacement, replacement
 from shoal.protections.microaggregation.replacement import replaced as replaced
+from shoal.protections.microaggregation.sums_of_squares import sse_by_column, total_squares
 from shoal.protections.microaggregation.within import (
     check_classes,
     check_within,
@@ -90,7 +91,7 @@ def protect(data: Any, search: Search, replacing: Replacing, quasi: Sequence[str
     scaled = columns.matrix(replacing.scaling, weights, replacing.importance)
     partition = search.groups(table, scaled, weights, within).check(k)
     sst = total_squares(scaled, weights)
-    searched = Loss(squares_within(scaled, partition, weights), sst)
+    searched = Loss(sse_by_column(partition, scaled, weights), sst)
     against_mdav = search.against_mdav(table, scaled, weights, within, searched)
     objective = searched if columns.labels else None
     del scaled
@@ -173,7 +174,7 @@ class Search:
         if self.method in NEVER_ABOVE_MDAV or (self.control.stopped and table.rows > FEW_FOR_MDAV):
             return {}
         mdav = replace(self, method="mdav", options={}, refine=False, bound=False, control=Control())
-        squares = shielded(lambda: squares_within(scaled, mdav.groups(table, scaled, weights, within), weights))
+        squares = shielded(lambda: sse_by_column(mdav.groups(table, scaled, weights, within), scaled, weights))
         if searched.sse <= squares * (1 + 1e-9):
             return {}
         times = searched.sse / squares if squares > 0 else np.inf
@@ -248,18 +249,6 @@ def protected_names(table: Table, within: Sequence[str]) -> tuple[str, ...]:
                     f"cannot be protected with it. Name it in --quasi, or name {column!r} there."
                 )
     return names
-
-
-def squares_within(scaled: Floats, partition: KPartition, weights: Floats | None) -> float:
-    """Return the squared error of the groups, column by column, so that a large file needs no second matrix."""
-    labels, mass = partition.labels, np.bincount(partition.labels, weights)
-    sse = 0.0
-    for j in range(scaled.shape[1]):
-        column = np.ascontiguousarray(scaled[:, j])
-        mean = np.bincount(labels, column if weights is None else weights * column) / mass
-        squares = (column - mean[labels]) ** 2
-        sse += float(squares.sum() if weights is None else (weights * squares).sum())
-    return sse
 
 
 def losses(made: Sequence[Replacement], objective: Loss | None) -> dict[str, float]:

@@ -14,12 +14,13 @@ from shoal.engine.partition.inputs import as_rows, as_weights
 from shoal.engine.partition.kernels.groups import Groups, padded
 from shoal.engine.partition.loss import GroupLoss
 from shoal.engine.partition.neighbours import leaves, neighbour_kernels, neighbour_lists
-from shoal.engine.partition.partition import KPartition, total_squares
+from shoal.engine.partition.partition import KPartition
 from shoal.protections.microaggregation.effort import large_proposals, proposals
 from shoal.protections.microaggregation.kernels.pricing import Found
 from shoal.protections.microaggregation.kernels.squares import Squares
 from shoal.protections.microaggregation.kernels.variants import variants
 from shoal.protections.microaggregation.methods.mdav import engine_kernel, mdav
+from shoal.protections.microaggregation.sums_of_squares import sse_of, total_squares
 
 
 class SquaredError(GroupLoss):
@@ -68,7 +69,7 @@ class SquaredError(GroupLoss):
         return (self.values,) if self.weighting is None else (self.values, self.weighting)
 
     def of(self, partition: KPartition) -> float:
-        return partition.sse(self.values, self.weighting)
+        return sse_of(partition, self.values, self.weighting)
 
     def costs(self, labels: NDArray[Any]) -> Floats:
         w, x = self.weights, self.records

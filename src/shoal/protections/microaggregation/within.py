@@ -18,6 +18,7 @@ from shoal.engine.partition.kernels.groups import padded
 from shoal.engine.partition.neighbours import neighbour_lists
 from shoal.engine.partition.partition import KPartition, by_first_record
 from shoal.errors import InputError, ShoalError, UsageError, unknown
+from shoal.protections.microaggregation.sums_of_squares import sse_of
 from shoal.table.kinds import Labels, kind_of, labels_of
 from shoal.table.table import Table
 
@@ -67,7 +68,7 @@ def grouped_within(
         part = search(rows)
         labels[rows] = part.labels + groups
         groups += part.groups
-        parts.append({**part.facts, "sse": part.sse(scaled[rows], None if weights is None else weights[rows])})
+        parts.append({**part.facts, "sse": sse_of(part, scaled[rows], None if weights is None else weights[rows])})
         control.show(number + 1, sizes.size, None, "classes")
     return KPartition(labels, {"classes": int(sizes.size), **_combined(parts)})
 

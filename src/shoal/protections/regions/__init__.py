@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from shoal.engine.progress import Progress, silent
-from shoal.gate.promises import Masked, SameValues
+from shoal.gate.promises import Masked, SameValues, SignalKind
 from shoal.protections.parameters import Seed, share
 from shoal.protections.protection import Method, Option, Protection, names
+from shoal.protections.regions.choices import RestrictionShape, Side, ThresholdRule
 from shoal.spelling import ColumnValues, Names, NumberPerColumn, Numbers, Word
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def mask_group(
     ] = "hiding",
     method: Annotated[str, Option("Search method.", choices=names(METHODS))] = "flow",
     signal: Annotated[
-        Literal["quantity", "concentration", "difference"],
+        SignalKind,
         Option("Signal to test for outliers: counts, shares, or the difference of the shares of two groups."),
     ] = "quantity",
     second: Annotated[
@@ -97,16 +98,14 @@ def mask_group(
     ] = None,
     nth: Annotated[int, Option("Automatic threshold: the nth largest ordinary value.", 1, excludes="thresholds")] = 1,
     rule: Annotated[
-        Literal["largest", "below"],
+        ThresholdRule,
         Option("Automatic threshold: that value, or that value minus a fifth of the gap.", excludes="thresholds"),
     ] = "largest",
-    restriction: Annotated[
-        Literal["zmf", "linear", "step"], Option("How compatibility falls above the threshold.")
-    ] = "zmf",
+    restriction: Annotated[RestrictionShape, Option("How compatibility falls above the threshold.")] = "zmf",
     root: Annotated[bool, Option("Compute compatibility as printed in the publication, with a square root.")] = False,
     alpha: Annotated[float, share("Level of the tau test that finds the original outliers.")] = 0.01,
     alphas: Annotated[Sequence[float], Option("Levels of the tau test to hide at.", spelling=Numbers())] = ALPHAS,
-    side: Annotated[Literal["both", "upper"], Option("Side of the tau test.")] = "both",
+    side: Annotated[Side, Option("Side of the tau test.")] = "both",
     compatibility: Annotated[
         float | None, Option("Smallest compatibility.", 0, 1, default_text="0.95, published: 0.5")
     ] = None,

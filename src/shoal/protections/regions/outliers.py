@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shoal.arrays import Floats, Ints
 from shoal.errors import UsageError, check_choice
-
-SIDES = ("both", "upper")
+from shoal.protections.regions.choices import SIDES
 
 
 def outliers(signal: ArrayLike, alpha: float = 0.01, side: str = "both") -> Ints:

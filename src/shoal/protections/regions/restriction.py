@@ -13,9 +13,7 @@ from numpy.typing import ArrayLike
 
 from shoal.arrays import Floats, Ints
 from shoal.errors import UsageError, check_choice
-
-SHAPES = ("zmf", "linear", "step")
-RULES = ("largest", "below")
+from shoal.protections.regions.choices import RESTRICTION_SHAPES, THRESHOLD_RULES
 
 
 def zmf(x: ArrayLike, a: float, b: float) -> Floats:
@@ -29,7 +27,7 @@ def zmf(x: ArrayLike, a: float, b: float) -> Floats:
 
 def falling(x: ArrayLike, a: float, b: float, shape: str = "zmf") -> Floats:
     """Return the value of a restriction: 1 at a and beyond, 0 at b and beyond, `shape` between; a > b mirrors it."""
-    check_choice("restriction", shape, SHAPES)
+    check_choice("restriction", shape, RESTRICTION_SHAPES)
     x = np.asarray(x, dtype=np.float64)
     if a == b:
         raise UsageError(f"The threshold of a restriction must differ from the original value. Both are {a:g}.")
@@ -53,7 +51,7 @@ class AutomaticThreshold:
 
     def of(self, values: Floats, outlying: Ints) -> Floats:
         """Return one threshold per outlier region."""
-        check_choice("rule", self.rule, RULES)
+        check_choice("rule", self.rule, THRESHOLD_RULES)
         ordinary = np.sort(np.delete(values, outlying))
         if not 1 <= self.nth <= ordinary.size:
             raise UsageError(

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from shoal.arrays import Floats, Ints
 from shoal.errors import UsageError, check_choice
-
-KINDS = ("quantity", "concentration", "difference")
+from shoal.gate.promises import SIGNALS
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ def goal_signal(
     region: Ints, is_target: NDArray[np.bool_], kind: str = "quantity", second: NDArray[np.bool_] | None = None
 ) -> Signal:
     """Return the signal of the target records; `region` holds the region of each record, numbered from 0."""
-    check_choice("signal", kind, KINDS)
+    check_choice("signal", kind, SIGNALS)
     if (second is None) == (kind == "difference"):
         raise UsageError(
             "The signal difference needs a second group. Add --second COLUMN=v1,v2, or use another --signal."

@@ -10,6 +10,7 @@ import polars as pl
 from shoal.errors import counted
 from shoal.protections.microaggregation.methods.exact import exact
 from shoal.protections.microaggregation.methods.mdav import mdav
+from shoal.protections.microaggregation.sums_of_squares import sse_of
 from shoal.studies.reproduce.grid_runs import origin_of, runs_on
 from shoal.studies.reproduce.printed import SMALL_SETS
 from shoal.studies.reproduce.result import Result, Table
@@ -29,8 +30,8 @@ def ga_small(data_folder: Path | None = None, quick: bool = False, seed: int = 0
         name = f"{printed['n']}x{printed['d']}"
         values = random_set(printed["n"], printed["d"], seed)
         runs[name] = runs_on(values, smaller, seed)
-        least = exact(values, 3).sse(values) if printed["n"] == 11 else None
-        row = {**printed, "set": name, "our_optimum": least, "our_mdav": mdav(values, 3).sse(values)}
+        least = sse_of(exact(values, 3), values) if printed["n"] == 11 else None
+        row = {**printed, "set": name, "our_optimum": least, "our_mdav": sse_of(mdav(values, 3), values)}
         rows.append(row | figures_of(runs[name], least))
     settings = (
         f"{counted(smaller.repeats, 'run')} with mutation rate {smaller.mutation_rate[0]:g}, crossover rate "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from shoal.protections.microaggregation.methods.hybrid import hybrid as search
+from shoal.protections.microaggregation.sums_of_squares import sse_of
 from shoal.studies.reproduce.data import numbers
 from shoal.studies.reproduce.printed import HYBRID
 from shoal.studies.reproduce.result import Result, Table
@@ -21,9 +22,9 @@ def hybrid(data_folder: Path | None = None, quick: bool = False, seed: int = 0) 
     for printed in HYBRID:
         values = scale(numbers(printed["dataset"], data_folder, seed))
         partition = search(values, 3, macro_size=printed["macro_size"], seed=seed, generations=generations)
-        before, after = partition.facts["heuristic_sse"], partition.sse(values)
+        before, after = partition.facts["heuristic_sse"], sse_of(partition, values)
         single = search(values, 3, macro_size=printed["macro_size"], seed=seed, generations=generations, runs=1)
-        one_run = single.sse(values)
+        one_run = sse_of(single, values)
         ours = [before, partition.facts["macro_groups"], after, 100 * (before - after) / before]
         ours += [one_run, 100 * (before - one_run) / before]
         rows.append(

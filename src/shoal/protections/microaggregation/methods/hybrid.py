@@ -15,14 +15,13 @@ import numpy as np
 from shoal.arrays import Floats, Ints
 from shoal.engine.control import Control, current
 from shoal.engine.partition.inputs import as_rows
-from shoal.engine.partition.partition import KPartition, total_squares
+from shoal.engine.partition.partition import KPartition
 from shoal.engine.progress import silent
 from shoal.errors import UsageError, check_choice, check_k
+from shoal.protections.microaggregation.choices import HEURISTICS, MACRO_SPLITS
 from shoal.protections.microaggregation.methods import group_records
 from shoal.protections.microaggregation.methods.genetic import genetic, usual_generations
-
-HEURISTICS = ("mdav", "md")
-SPLITS = ("two-step", "direct")
+from shoal.protections.microaggregation.sums_of_squares import sse_of, total_squares
 
 
 class Evolution(TypedDict, total=False):
@@ -72,7 +71,7 @@ def hybrid(
     macro_size = _check_macro_size(4 * k if macro_size is None else macro_size, k)
     if runs is not None and runs < 1:
         raise UsageError(f"runs must be at least 1, not {runs}.")
-    split = _SPLIT[check_choice("macro_split", macro_split, SPLITS)]
+    split = _SPLIT[check_choice("macro_split", macro_split, MACRO_SPLITS)]
     check_choice("heuristic", heuristic, HEURISTICS)
     macro, start = split(values, k, macro_size, lambda v, k: group_records(heuristic, v, k))
     pieces = macro.members()
@@ -94,7 +93,7 @@ def hybrid(
         first += part.groups
     facts = {
         "macro_groups": len(pieces),
-        "heuristic_sse": KPartition(start).sse(values),
+        "heuristic_sse": sse_of(KPartition(start), values),
         "evaluations": sum(part.facts["evaluations"] for part in improved),
         **control.facts,
     }
@@ -129,7 +128,7 @@ def _improved(
         )
         evaluations += result.facts["evaluations"]
         # The search computes the SSE from other sums, which round differently. Lemma 1 must hold for these.
-        best = result if result.sse(rows) < best.sse(rows) else best
+        best = result if sse_of(result, rows) < sse_of(best, rows) else best
     return KPartition(best.labels, {"evaluations": evaluations})
 
 
@@ -180,7 +179,7 @@ class _Finished:
     def __init__(self, values: Floats, start: Ints, pieces: int, control: Control) -> None:
         self._values, self._start, self._pieces, self._control = values, start, pieces, control
         self._total = total_squares(values) or 1.0
-        self._sse, self._done = KPartition(start).sse(values), 0
+        self._sse, self._done = sse_of(KPartition(start), values), 0
         self._lock = Lock()
 
     def add(self, rows: Ints, best: KPartition) -> None:
@@ -189,6 +188,6 @@ class _Finished:
         with self._lock:
             if self._control.stopped:  # the remaining macro-groups keep the heuristic's groups
                 return
-            self._sse += best.sse(values) - KPartition(self._start[rows]).sse(values)
+            self._sse += sse_of(best, values) - sse_of(KPartition(self._start[rows]), values)
             self._done += 1
             self._control.show(self._done, self._pieces, 100 * self._sse / self._total, "macro-groups")

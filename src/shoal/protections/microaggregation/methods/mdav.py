@@ -18,13 +18,12 @@ from shoal.engine.kernels.distance import EUCLIDEAN, L1
 from shoal.engine.partition.inputs import as_rows, as_weights
 from shoal.engine.partition.partition import KPartition
 from shoal.errors import check_choice, check_k
+from shoal.protections.microaggregation.choices import ENGINES, REMAINDERS
 from shoal.protections.microaggregation.kernels.leftovers import join_closest
 from shoal.protections.microaggregation.kernels.mdav_by_sweep import groups_by_sweep
 from shoal.protections.microaggregation.kernels.mdav_by_tree import groups_by_tree
 
-REMAINDERS = ("standard", "solanas", "thesis", "distribute")
 METRICS = {"euclidean": EUCLIDEAN, "l1": L1}
-ENGINES = ("auto", "brute", "tree")
 WORTH_COMPILING = 20_000  # records: with fewer, sweeping takes less time than compiling the tree search
 
 

@@ -14,13 +14,12 @@ from shoal.engine.control import current
 from shoal.engine.partition.inputs import as_rows, as_weights
 from shoal.engine.partition.partition import KPartition
 from shoal.errors import check_choice, check_k
+from shoal.protections.microaggregation.choices import PATH_ORDERS
 from shoal.protections.microaggregation.kernels.cut import optimal_cut
 from shoal.protections.microaggregation.kernels.nearest_next import visit
 from shoal.protections.microaggregation.kernels.path import farthest_from_centroid, walk_through
 from shoal.protections.microaggregation.kernels.tour import neighbours, shorten
 from shoal.protections.microaggregation.methods.mdav import mdav
-
-ORDERS = ("tour", "nearest", "mdav")
 
 # Length of the neighbour lists in the tour's local search; longer lists cost time and gain little.
 NEIGHBOURS = 10
@@ -39,7 +38,7 @@ def path(values: Floats, k: int, *, weights: Floats | None = None, path_order: s
     values = as_rows(values)
     k = check_k(k, len(values))
     weights = as_weights(weights, len(values))
-    path_order = check_choice("path_order", path_order, ORDERS)
+    path_order = check_choice("path_order", path_order, PATH_ORDERS)
     first = farthest_from_centroid(values, weights)
     if path_order == "mdav":
         return _cut(values, weights, k, _through_groups(values, k, weights, first))

@@ -17,6 +17,7 @@ from shoal.engine.partition.partition import KPartition
 from shoal.errors import UsageError, check_k
 from shoal.protections.microaggregation.kernels.leftovers import join_closest
 from shoal.protections.microaggregation.kernels.vmdav import vmdav as kernel
+from shoal.protections.microaggregation.sums_of_squares import sse_of
 
 # The values that `auto` tries: no growth, then steps that cover the two values of the publication.
 GAMMAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.5)
@@ -45,7 +46,7 @@ def vmdav(values: Floats, k: int, *, weights: Floats | None = None, gamma: float
     weights = as_weights(weights, len(values))
     if gamma == "auto":
         tried = [_with_gamma(values, weights, k, g) for g in GAMMAS]
-        return min(tried, key=lambda partition: partition.sse(values, weights))
+        return min(tried, key=lambda partition: sse_of(partition, values, weights))
     return _with_gamma(values, weights, k, _number(gamma))
 
 
