@@ -150,7 +150,7 @@ def test_the_spread_of_a_number(n, other, seed):
     assert answer.scale == pytest.approx(scale)
     assert (answer.narrow_classes, answer.narrow_records) == (len(narrow), len(rows))
     assert answer.narrow_units == how_many(rows, units)
-    relative, _, present = ranges[answer.place]
+    relative, _, present = ranges[answer.worst]
     assert answer.spread == pytest.approx(relative)
     assert (answer.spread, -answer.size) == pytest.approx(min(one[:2] for one in ranges.values()))
     inside = [values[i] for i in present]
@@ -163,7 +163,7 @@ def test_many_distinct_values_that_lie_close_together_give_the_value_away():
     income = np.array([10_000.0, 25_000, 33_000, 61_000, 90_000, 40_000, 40_010, 40_020, 40_030, 40_040])
     answer = spread(classes(frame, ("q",)), income)
     assert (answer.narrow_classes, answer.narrow_records) == (1, 5)
-    assert (answer.place, answer.distinct, answer.low, answer.high) == (1, 5, 40_000, 40_040)
+    assert (answer.worst, answer.distinct, answer.low, answer.high) == (1, 5, 40_000, 40_040)
 
 
 def test_one_huge_value_does_not_make_every_class_narrow():

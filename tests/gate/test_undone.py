@@ -102,7 +102,7 @@ def test_a_total_less_its_parts(survey: pl.DataFrame, release: pl.DataFrame) -> 
     total = {"total": income(survey) + other}
     assert findings(survey, release, total) == []
     found = findings(survey, release, {**noise, **total, "other": other})
-    assert [(f.column, set(f.by), f.way) for f in found] == [("income", {"total", "other"}, "least squares")]
+    assert [(f.column, set(f.by), f.attack_kind) for f in found] == [("income", {"total", "other"}, "least squares")]
     assert found[0].share > 0.99
 
 
@@ -129,7 +129,7 @@ def test_a_pair_of_labels() -> None:
     )
     after = before.with_columns(grade=before["grade"].shuffle(seed=1))
     found, records = given_away(before, after, ["grade"], ["one", "two"])
-    assert [(f.by, f.way, f.share) for f in found] == [(("one", "two"), "labels", 1.0)]
+    assert [(f.by, f.attack_kind, f.share) for f in found] == [(("one", "two"), "labels", 1.0)]
     assert records == n
 
 
@@ -143,7 +143,7 @@ def test_a_region_beside_its_district(survey: pl.DataFrame, changed: float) -> N
     before = survey.with_columns(region=pl.Series(region))
     after = before.with_columns(district=pl.Series(districts))
     found, _ = given_away(before, after, ["district"], ["region", "sex", "education", "diagnosis", *NUMBERS])
-    assert [(f.column, f.by, f.way) for f in found] == [("district", ("region",), "dependency")]
+    assert [(f.column, f.by, f.attack_kind) for f in found] == [("district", ("region",), "dependency")]
     moved = [r for r in rows if districts[r] != survey["district"][int(r)]]
     betrayed = [r for r in moved if REGIONS.get(districts[r], "east") != region[r]]
     assert found[0].share == pytest.approx(len(betrayed) / len(moved))
@@ -196,7 +196,7 @@ def test_a_little_more_than_the_most_common_value_passes() -> None:
         label = np.where(common, "common", np.where(known, np.char.add("of ", grade.astype(str)), "other"))
         before = pl.DataFrame({"grade": np.where(common, "g0", np.char.add("g", grade.astype(str))), "label": label})
         after = before.with_columns(grade=pl.lit("any"))
-        assert [f.way for f in given_away(before, after, ["grade"], ["label"])[0]] == ways
+        assert [f.attack_kind for f in given_away(before, after, ["grade"], ["label"])[0]] == ways
 
 
 def test_the_order_of_the_file_does_not_count(survey: pl.DataFrame) -> None:
@@ -211,7 +211,7 @@ def test_a_label_of_one_record_determines_nothing() -> None:
     label = [f"l{10 * g + j % 3}" if j < 600 else f"u{j}" for j, g in enumerate(grade)]
     before = pl.DataFrame({"grade": [f"g{g}" for g in grade], "label": label})
     after = before.with_columns(grade=pl.lit("any"))
-    assert [(f.way, f.share) for f in given_away(before, after, ["grade"], ["label"])[0]] == [("label", 0.6)]
+    assert [(f.attack_kind, f.share) for f in given_away(before, after, ["grade"], ["label"])[0]] == [("label", 0.6)]
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -277,7 +277,7 @@ def test_intervals_reveal_nothing_and_unchanged_values_all(survey: pl.DataFrame)
     labels = survey.with_columns(copy=survey["education"] + "!")
     fewer = labels.with_columns(education=labels["education"].replace({"bachelor": "academic", "master": "academic"}))
     [label] = given_away(labels, fewer, ["education"], ["copy"])[0]
-    assert label.way == "label"
+    assert label.attack_kind == "label"
     assert label.release_share == pytest.approx((labels["education"] == fewer["education"]).mean())
 
 

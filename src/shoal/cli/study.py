@@ -21,7 +21,7 @@ from shoal.cli.options import (
 )
 
 
-class Numbers(click.ParamType):  # type: ignore[type-arg]
+class NumberList(click.ParamType):  # type: ignore[type-arg]
     """Numbers separated by commas, or a range: 0:1:0.1 is 0 to 1 in steps of 0.1."""
 
     name = "a,b,… or from:to:step"
@@ -91,9 +91,9 @@ def command() -> None:
     metavar="[published|coarse|quick]",
     help="Grid of settings; published has 11 x 11 x 10 settings with ten runs each.",
 )
-@click.option("--mutation", type=Numbers(), default=None, help="Mutation rates. [default: those of the grid]")
-@click.option("--crossover", type=Numbers(), default=None, help="Crossover rates. [default: those of the grid]")
-@click.option("--population", type=Numbers(), default=None, help="Population sizes. [default: those of the grid]")
+@click.option("--mutation", type=NumberList(), default=None, help="Mutation rates. [default: those of the grid]")
+@click.option("--crossover", type=NumberList(), default=None, help="Crossover rates. [default: those of the grid]")
+@click.option("--population", type=NumberList(), default=None, help="Population sizes. [default: those of the grid]")
 @click.option("--repeats", type=click.IntRange(min=1), metavar="N", default=None, help="Number of runs per setting.")
 @click.option(
     "--generations",
@@ -153,7 +153,7 @@ def sensitivity(
 @command.command("operators", cls=SectionedCommand)
 @click.argument("data")
 @click.option(
-    "-k", "levels", type=Numbers(), default="5", show_default=True, help="Smallest allowed group size, or several."
+    "-k", "levels", type=NumberList(), default="5", show_default=True, help="Smallest allowed group size, or several."
 )
 @quasi_option
 @missing_option
@@ -240,7 +240,7 @@ def operators(
 
 
 @command.command("alpha", cls=SectionedCommand)
-@click.option("--alphas", type=Numbers(), default=None, help="Values of alpha. [default: those of the study]")
+@click.option("--alphas", type=NumberList(), default=None, help="Values of alpha. [default: those of the study]")
 @click.option("--quick", is_flag=True, help="Use a smaller search per alpha.")
 @seed_option
 @folder_option(None, "Write a report and JSON into FOLDER.")

@@ -40,7 +40,7 @@ class LargestShare:
     The value is None for a missing cell. With units, count and size are of units; records are always records.
     """
 
-    place: int  # the number of the class
+    worst: int  # the number of the class
     value: str | None
     count: int
     size: int
@@ -57,15 +57,15 @@ class LargestShare:
 class Spread:
     """Classes in which a number has a range so narrow that the class discloses it.
 
-    scale is the standard deviation, or the interquartile range if that is smaller and not 0. The worst class (place)
-    has the smallest range; spread is its range over the scale, distinct its number of distinct values.
+    scale is the standard deviation, or the interquartile range if that is smaller and not 0. worst is the class
+    with the smallest range; spread is its range over the scale, distinct its number of distinct values.
     """
 
     scale: float
     narrow_classes: int
     narrow_records: int
     narrow_units: int
-    place: int
+    worst: int
     size: int
     distinct: int
     low: float
@@ -103,16 +103,16 @@ def largest_share(classes: Classes, column: pl.Series, units: Ints | None = None
         return None
     coded = codes(column)
     shares = class_shares(classes, coded, units)
-    place = int(np.lexsort((-shares.size, _frequency(column, coded)[shares.value], -shares.share))[0])
+    worst = int(np.lexsort((-shares.size, _frequency(column, coded)[shares.value], -shares.share))[0])
     alike = shares.count == shares.size
     inside = _members(classes, alike)
     frequent, frequent_records = _most_frequent(shares.value[alike], classes.sizes[alike])
     return LargestShare(
-        place,
-        _name(column, coded, int(shares.value[place])),
-        int(shares.count[place]),
-        int(shares.size[place]),
-        float(shares.share[place]),
+        worst,
+        _name(column, coded, int(shares.value[worst])),
+        int(shares.count[worst]),
+        int(shares.size[worst]),
+        float(shares.share[worst]),
         int(alike.sum()),
         int(inside.sum()),
         _counted(inside, units),
@@ -169,13 +169,13 @@ def spread(
     width = np.where(judged, high - low, np.inf)
     relative = width / scale if scale > 0 else np.where(width > 0, np.inf, 0.0)
     tight = judged & (relative < narrow)
-    place = int(np.lexsort((-classes.sizes, relative, ~judged))[0])
+    worst = int(np.lexsort((-classes.sizes, relative, ~judged))[0])
     inside = _members(classes, tight) & present
-    members = known[(classes.labels == place) & present]
+    members = known[(classes.labels == worst) & present]
     return Spread(
         scale, int(tight.sum()), int(inside.sum()), _counted(inside, units),
-        place, int(classes.sizes[place]), int(np.unique(members).size),
-        float(low[place]), float(high[place]), float(relative[place]),
+        worst, int(classes.sizes[worst]), int(np.unique(members).size),
+        float(low[worst]), float(high[worst]), float(relative[worst]),
     )  # fmt: skip
 
 

@@ -119,35 +119,35 @@ class _Part(NamedTuple):
     """A table of a flatbuffer: the bytes, and the position at which it begins."""
 
     content: Any
-    place: int
+    position: int
 
     def _field(self, number: int) -> int | None:
         """Return the position of a field; None if the table does not have it."""
-        rows = self.place - _int(self.content, self.place)
+        rows = self.position - _int(self.content, self.position)
         size = struct.unpack_from("<H", self.content, rows)[0]
         offset = struct.unpack_from("<H", self.content, rows + 4 + 2 * number)[0] if 4 + 2 * number < size else 0
-        return self.place + offset if offset else None
+        return self.position + offset if offset else None
 
     def part(self, number: int) -> _Part | None:
-        place = self._field(number)
-        return None if place is None else _Part(self.content, place + _int(self.content, place))
+        position = self._field(number)
+        return None if position is None else _Part(self.content, position + _int(self.content, position))
 
     def parts(self, number: int) -> Iterator[_Part]:
         listed = self.part(number)
-        for i in range(0 if listed is None else _int(self.content, listed.place)):
-            place = listed.place + 4 + 4 * i  # type: ignore[union-attr]
-            yield _Part(self.content, place + _int(self.content, place))
+        for i in range(0 if listed is None else _int(self.content, listed.position)):
+            position = listed.position + 4 + 4 * i  # type: ignore[union-attr]
+            yield _Part(self.content, position + _int(self.content, position))
 
     def text(self, number: int) -> str:
         text = self.part(number)
         if text is None:
             return ""
-        start = text.place + 4
-        return bytes(self.content[start : start + _int(self.content, text.place)]).decode("utf-8", errors="replace")
+        start = text.position + 4
+        return bytes(self.content[start : start + _int(self.content, text.position)]).decode("utf-8", errors="replace")
 
     def number(self, number: int, form: str) -> int:
-        place = self._field(number)
-        return 0 if place is None else int(struct.unpack_from(form, self.content, place)[0])
+        position = self._field(number)
+        return 0 if position is None else int(struct.unpack_from(form, self.content, position)[0])
 
 
 def _arrow_pairs(content: Any) -> list[tuple[str, str]]:
@@ -172,24 +172,24 @@ def _blocks(content: Any, footer: _Part) -> Iterator[_Part]:
         yield from itertools.islice(_stream(content, 8), 1)
     for number in (2, 3):  # dictionaries, then records
         listed = footer.part(number)
-        for i in range(0 if listed is None else _int(content, listed.place)):
-            place = struct.unpack_from("<q", content, listed.place + 4 + 24 * i)[0]  # type: ignore[union-attr]
-            yield from itertools.islice(_stream(content, place), 1)
+        for i in range(0 if listed is None else _int(content, listed.position)):
+            position = struct.unpack_from("<q", content, listed.position + 4 + 24 * i)[0]  # type: ignore[union-attr]
+            yield from itertools.islice(_stream(content, position), 1)
 
 
-def _stream(content: Any, place: int) -> Iterator[_Part]:
+def _stream(content: Any, position: int) -> Iterator[_Part]:
     """Yield the messages of a stream up to the end-of-stream mark."""
-    while place + 8 <= len(content):
-        size = _int(content, place)
-        place += 4
+    while position + 8 <= len(content):
+        size = _int(content, position)
+        position += 4
         if size == -1:  # since Arrow 0.15, a mark precedes the size
-            size = _int(content, place)
-            place += 4
+            size = _int(content, position)
+            position += 4
         if size <= 0:
             return
-        message = _root(content, place)
+        message = _root(content, position)
         yield message
-        place += size + message.number(3, "<q")
+        position += size + message.number(3, "<q")
 
 
 def _of_schema(schema: _Part | None) -> list[tuple[str, str]]:
@@ -211,12 +211,12 @@ def _pairs(part: _Part, number: int) -> list[tuple[str, str]]:
     return [(pair.text(0), pair.text(1)) for pair in part.parts(number)]
 
 
-def _root(content: Any, place: int) -> _Part:
-    return _Part(content, place + _int(content, place))
+def _root(content: Any, position: int) -> _Part:
+    return _Part(content, position + _int(content, position))
 
 
-def _int(content: Any, place: int) -> int:
-    return int(struct.unpack_from("<i", content, place)[0])
+def _int(content: Any, position: int) -> int:
+    return int(struct.unpack_from("<i", content, position)[0])
 
 
 def _dictionaries(path: Path, suffix: str) -> Any:
@@ -268,14 +268,14 @@ def _gzip_header(raw: bytes) -> Metadata:
         raise InputError("The release is not a gzip file, or other bytes follow its compressed part. Write it again.")
     flags, time = raw[3], struct.unpack_from("<I", raw, 4)[0]
     metadata = {"time in the gzip header": str(time)} if time else Metadata()
-    place = 10
+    position = 10
     if flags & FEXTRA:
-        size = struct.unpack_from("<H", raw, place)[0] if len(raw) > place + 1 else 0
-        metadata["extra field in the gzip header"] = raw[place + 2 : place + 2 + size].hex()
-        place += 2 + size
+        size = struct.unpack_from("<H", raw, position)[0] if len(raw) > position + 1 else 0
+        metadata["extra field in the gzip header"] = raw[position + 2 : position + 2 + size].hex()
+        position += 2 + size
     for flag, what in ((FNAME, "file name in the gzip header"), (FCOMMENT, "comment in the gzip header")):
         if flags & flag:
-            end = raw.find(b"\0", place)
-            metadata[what] = raw[place:end].decode("latin-1")
-            place = end + 1
+            end = raw.find(b"\0", position)
+            metadata[what] = raw[position:end].decode("latin-1")
+            position = end + 1
     return metadata

@@ -22,7 +22,7 @@ from shoal.protections.regions.task import MaskingLimits, Solution, Task, maskin
 from shoal.report.charts import Chart, Series, series_chart
 from shoal.studies.military_task import military_task
 from shoal.studies.reproduce.published_signals import ORIGINAL_OUTLIERS, ROWS
-from shoal.studies.reproduce.result import Result, Table
+from shoal.studies.reproduce.result import Result, ResultTable
 
 ALPHAS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1)
 
@@ -54,7 +54,7 @@ def _alpha_study(task: Task | None, alphas: Sequence[float], seed: int, quick: b
         control.check()
         control.show(i + 1, len(alphas), None, f"alpha {alpha:g}")
     rows = [_summary(one, masked) for one in masked]
-    tables: list[Table] = [
+    tables: list[ResultTable] = [
         {
             "title": "The 24 published signals under other alphas",
             "columns": ["alpha", "mean outliers", "original outliers found again", "still feasible"],
@@ -93,7 +93,7 @@ def _published(alphas: Sequence[float]) -> list[list[Any]]:
 
 
 @dataclass(frozen=True)
-class Masked:
+class AlphaSolutions:
     """The solutions for one alpha. There is no task if the signal has no outliers at this alpha."""
 
     alpha: float
@@ -106,17 +106,17 @@ class Masked:
         return self.task is not None and self.task.judge(solution.counts, solution.distortion).feasible
 
 
-def _mask_at(task: Task, alpha: float, quick: bool) -> Masked:
+def _mask_at(task: Task, alpha: float, quick: bool) -> AlphaSolutions:
     limits: MaskingLimits = replace(task.limits, alpha=alpha)
     try:
         here = masking_task(task.region, task.is_target, task.matching, limits=limits)
         answer = mask_by_flow(here, budget=40 if quick else 400, steps=300 if quick else 20_000)
     except ShoalError:
-        return Masked(alpha)
-    return Masked(alpha, here, tuple(answer.solutions), answer.bound)
+        return AlphaSolutions(alpha)
+    return AlphaSolutions(alpha, here, tuple(answer.solutions), answer.bound)
 
 
-def _summary(one: Masked, masked: Sequence[Masked]) -> list[Any]:
+def _summary(one: AlphaSolutions, masked: Sequence[AlphaSolutions]) -> list[Any]:
     """The row of an alpha. Its best solution may come from any alpha, but is feasible at this one."""
     if one.task is None:
         return [one.alpha, "none", None, None, None, 0]
@@ -128,7 +128,7 @@ def _summary(one: Masked, masked: Sequence[Masked]) -> list[Any]:
     return [one.alpha, names, best.distortion, one.bound, len(best.swaps), len(feasible)]
 
 
-def _trend(masked: Sequence[Masked], rows: Sequence[Sequence[Any]]) -> str:
+def _trend(masked: Sequence[AlphaSolutions], rows: Sequence[Sequence[Any]]) -> str:
     """Return whether in these rows a larger alpha has more outliers and costs more, as a text."""
     counts = [0 if one.task is None else len(one.task.outlying) for one in masked]
     costs = [row[2] for row in rows if row[2] is not None]

@@ -21,7 +21,7 @@ SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True)
-class Findings:
+class BestSettings:
     """The results of the steps. `sse`, `best`: the values of each factor that remain after two and four steps."""
 
     steps: list[dict[str, Any]]
@@ -29,7 +29,7 @@ class Findings:
     best: dict[str, list[float]]
 
 
-def analyse(runs: pl.DataFrame) -> Findings:
+def analyse(runs: pl.DataFrame) -> BestSettings:
     """Apply the four steps to a table of runs with the factors, `sse` and `convergence_generation`.
 
     for response in SSE, convergence generation:
@@ -52,7 +52,7 @@ def analyse(runs: pl.DataFrame) -> Findings:
         for factor, group in groups.items():
             runs = runs.filter(pl.col(factor).is_in(group["best"]))
         left.append({name: sorted(runs[name].unique().to_list()) for name in FACTORS})
-    return Findings(steps, left[0], left[1])
+    return BestSettings(steps, left[0], left[1])
 
 
 def variance(runs: pl.DataFrame, response: str, factors: list[str]) -> list[dict[str, Any]]:

@@ -8,13 +8,13 @@ import polars as pl
 
 from shoal.report.charts import Chart, columns, heat
 from shoal.report.figures import figure
-from shoal.studies.analysis import FACTORS, Findings, histogram, ranges, surface
-from shoal.studies.reproduce.result import Result, Table
+from shoal.studies.analysis import FACTORS, BestSettings, histogram, ranges, surface
+from shoal.studies.reproduce.result import Result, ResultTable
 
 _RESPONSES = {"sse": "mean SSE", "convergence_generation": "mean convergence generation"}
 
 
-def outcome(name: str, runs: pl.DataFrame, findings: Findings) -> Result:
+def outcome(name: str, runs: pl.DataFrame, findings: BestSettings) -> Result:
     """The runs on one data set and their analysis, as tables and charts."""
     surfaces = [surface(runs, response) for response in _RESPONSES]
     when = histogram(runs)
@@ -37,7 +37,7 @@ def outcome(name: str, runs: pl.DataFrame, findings: Findings) -> Result:
     return Result(f"Sensitivity of the genetic algorithm: {name}, {runs.height:,} runs", tables, charts, facts)
 
 
-def range_table(findings: dict[str, Findings]) -> Table:
+def range_table(findings: dict[str, BestSettings]) -> ResultTable:
     """The best ranges of each data set, like Table V of the paper."""
     rows = []
     for name, effects in findings.items():
@@ -47,9 +47,9 @@ def range_table(findings: dict[str, Findings]) -> Table:
     return {"title": "Best ranges", "columns": ["data set", *map(_words, FACTORS)], "rows": rows, "note": note}
 
 
-def step_tables(findings: Findings) -> list[Table]:
+def step_tables(findings: BestSettings) -> list[ResultTable]:
     """The tests of the four steps."""
-    tables: list[Table] = []
+    tables: list[ResultTable] = []
     for step in findings.steps:
         title = f"Step {step['step']}: {step['test']}, {_words(step['response'])}"
         if step["test"] == "ANOVA":

@@ -23,7 +23,7 @@ class GivenAway:
     Attributes:
         column: The protected column.
         by: The columns that reveal its values.
-        way: The attack: neighbour, label, labels (a pair), least squares or dependency.
+        attack_kind: The attack: neighbour, label, labels (a pair), least squares or dependency.
         share: The share of records whose original value is revealed; for a dependency, the share of changed records
             whose change shows.
         release_share: The share of records whose original value the released column itself reveals.
@@ -31,7 +31,7 @@ class GivenAway:
 
     column: str
     by: tuple[str, ...]
-    way: str
+    attack_kind: str
     share: float
     release_share: float
 
@@ -53,7 +53,9 @@ class Attack:
     trials: int
 
 
-def judged(truth: Truth, attack: Attack | None, by: Sequence[str], way: str, level: float) -> Iterator[GivenAway]:
+def judged(
+    truth: Truth, attack: Attack | None, by: Sequence[str], attack_kind: str, level: float
+) -> Iterator[GivenAway]:
     """Yield the attack if it reveals clearly more than the release, a constant guess and chance."""
     if attack is None or attack.share <= MIN_SHARE:
         return
@@ -65,7 +67,7 @@ def judged(truth: Truth, attack: Attack | None, by: Sequence[str], way: str, lev
     from scipy.special import bdtrc
 
     if bdtrc(np.ceil(attack.hits) - 1, attack.trials, guess) < level:
-        yield GivenAway(truth.name, tuple(by), way, float(attack.share), release_share)
+        yield GivenAway(truth.name, tuple(by), attack_kind, float(attack.share), release_share)
 
 
 def share_of(hits: Bools) -> float:

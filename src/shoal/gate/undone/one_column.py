@@ -174,7 +174,7 @@ def _kept(values: Floats, truth: Truth, rows: Ints) -> float:
 
 def by_pairs(sources: Sequence[Source], truths: Sequence[Truth], attacks: Sequence[GivenAway]) -> Iterator[GivenAway]:
     """Yield pairs of labels that determine a value, unless one of the labels does so alone."""
-    alone = {(attack.column, attack.by[0]) for attack in attacks if attack.way != "dependency"}
+    alone = {(attack.column, attack.by[0]) for attack in attacks if attack.attack_kind != "dependency"}
     labels = {source.name: coded for source in sources if (coded := _label_codes(source)) is not None}
     pairs = sorted(_small_pairs(labels), key=lambda pair: -pair[2])[:MAX_PAIRS]
     level = CHANCE / max(1, len(pairs) * len(truths))

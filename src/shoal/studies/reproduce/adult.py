@@ -24,7 +24,7 @@ from shoal.protections.generalization.nsga2 import Nsga2Settings, nsga2
 from shoal.protections.generalization.search import search
 from shoal.report.charts import Chart, Series, series_chart
 from shoal.studies.reproduce.data import known_folder
-from shoal.studies.reproduce.result import Result, Table
+from shoal.studies.reproduce.result import Result, ResultTable
 from shoal.table.domain import Domain, nominal_domain, numeric_domain
 
 QUASI = ("age", "workclass", "education", "marital_status", "occupation", "race", "sex", "native_country", "salary")
@@ -104,7 +104,7 @@ class AdultBudget:
         return nsga2(problem, seed=seed, settings=Nsga2Settings(population, self.evaluations, published=published))
 
 
-def _population_sizes(make: _problems, budget: AdultBudget) -> Table:
+def _population_sizes(make: _problems, budget: AdultBudget) -> ResultTable:
     """Figure 2: three population sizes with several seeds each, and with Shoal's rule that distinct points go first."""
     rows: list[list[Any]] = []
     problem = make(5, Preference(0.2, 1.0), None)
@@ -140,7 +140,7 @@ def _spread_note(rows: list[list[Any]]) -> str:
     return " ".join(sentences)
 
 
-def _bias_preference(make: _problems, budget: AdultBudget) -> tuple[dict[float, Front], Table]:
+def _bias_preference(make: _problems, budget: AdultBudget) -> tuple[dict[float, Front], ResultTable]:
     """Figure 4: the reported solution of the first seed, and the effective k of all seeds, by preferred bias."""
     runs = {
         bias: [budget.run(make(5, Preference(0.2, bias), WEIGHTS["by domain size"]), seed) for seed in budget.seeds]
@@ -202,7 +202,7 @@ class _problems:
         return make_problem(self.columns, positions, k, weights=weights, preference=preference)
 
 
-def _domains(domains: tuple[Domain, ...]) -> Table:
+def _domains(domains: tuple[Domain, ...]) -> ResultTable:
     """Table 1: the sizes of the domains, and how many of their values occur."""
     rows: list[list[Any]] = [
         [d.name, printed, d.size, d.size - 1] for d, printed in zip(domains, PRINTED_SIZES, strict=True)
@@ -221,7 +221,7 @@ def _groups(front: Front, domains: tuple[Domain, ...]) -> list[int]:
     return [len(groups_of(front.best.labels[j], domain.size)) for j, domain in enumerate(domains)]
 
 
-def _table(title: str, columns: list[str], rows: list[list[Any]], note: str = "") -> Table:
+def _table(title: str, columns: list[str], rows: list[list[Any]], note: str = "") -> ResultTable:
     return {"title": title, "columns": columns, "rows": rows, "note": note}
 
 

@@ -13,7 +13,7 @@ from shoal.protections.microaggregation.methods.mdav import mdav
 from shoal.protections.microaggregation.sums_of_squares import sse_of
 from shoal.studies.reproduce.grid_runs import origin_of, runs_on
 from shoal.studies.reproduce.printed import SMALL_SETS
-from shoal.studies.reproduce.result import Result, Table
+from shoal.studies.reproduce.result import Result, ResultTable
 from shoal.studies.sensitivity import Grid, random_set
 
 # For sets without kept runs: runs with one setting.
@@ -69,7 +69,7 @@ def setting(*values: float | None) -> str | None:
     return None if None in values else ", ".join(f"{value:g}" for value in values)
 
 
-def _eleven(rows: list[dict[str, Any]]) -> Table:
+def _eleven(rows: list[dict[str, Any]]) -> ResultTable:
     cells = ("set", "optimum", "mdav", "best", "runs", "our_optimum", "our_mdav", "our_best", "hits")
     return {
         "title": "Table 6, Table IV: 11 records",
@@ -83,7 +83,7 @@ def _eleven(rows: list[dict[str, Any]]) -> Table:
     }
 
 
-def _larger(rows: list[dict[str, Any]]) -> Table:
+def _larger(rows: list[dict[str, Any]]) -> ResultTable:
     larger = [r for r in rows if r["n"] > 11]
     return {
         "title": "Table 4, Table II: lowest SSE on more records",
@@ -105,7 +105,7 @@ def _larger(rows: list[dict[str, Any]]) -> Table:
     }
 
 
-def _lowest_mean(rows: list[dict[str, Any]]) -> Table:
+def _lowest_mean(rows: list[dict[str, Any]]) -> ResultTable:
     return {
         "title": "Table 5, Table II: lowest mean SSE of a pair of rates",
         "columns": ["set", "mean printed", "rates printed", "runs", "mean", "rates"],
@@ -121,7 +121,7 @@ def _lowest_mean(rows: list[dict[str, Any]]) -> Table:
     }
 
 
-def _convergence(rows: list[dict[str, Any]]) -> Table:
+def _convergence(rows: list[dict[str, Any]]) -> ResultTable:
     return {
         "title": "Table III, and the last columns of Table 6 and Table IV: mean convergence generation",
         "columns": ["set", "printed", "ours", "best runs", "runs"],

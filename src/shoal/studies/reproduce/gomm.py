@@ -28,7 +28,7 @@ from shoal.protections.microaggregation.methods.univariate import univariate
 from shoal.report.charts import Chart, named_bars
 from shoal.studies.reproduce.data import known_folder
 from shoal.studies.reproduce.gomm_printed import BEST, EXAMPLE, GROUPINGS, HAND_MADE, KS, PROFILE
-from shoal.studies.reproduce.result import Result, Table
+from shoal.studies.reproduce.result import Result, ResultTable
 from shoal.table.scaling import scale
 
 SETS = ("water", "census")
@@ -99,7 +99,7 @@ def truncated(value: float, digits: int) -> float:
     return math.floor(value * scale_by) / scale_by
 
 
-def example() -> Table:
+def example() -> ResultTable:
     """Table 2.1: two columns, each microaggregated by itself at k = 2."""
     values = np.array(EXAMPLE["original"], dtype=np.float64)
     ours = np.empty_like(values)
@@ -117,7 +117,7 @@ def example() -> Table:
     }
 
 
-def hand_made(values: NDArray[np.float64], name: str, budget: GommBudget) -> Table:
+def hand_made(values: NDArray[np.float64], name: str, budget: GommBudget) -> ResultTable:
     """Tables 5.3 and 5.4: the fitness of the manual column groups."""
     costs = {k: cost_of(values, k) for k in budget.ks}
     rows, right = [], 0
@@ -139,7 +139,7 @@ def hand_made(values: NDArray[np.float64], name: str, budget: GommBudget) -> Tab
     }
 
 
-def built(values: NDArray[np.float64], name: str, budget: GommBudget) -> Table:
+def built(values: NDArray[np.float64], name: str, budget: GommBudget) -> ResultTable:
     """Tables A.1 and A.2: the manual column groups next to those that Shoal builds from the correlations."""
     rows = []
     for kind, lists in GROUPINGS[name].items():
@@ -173,7 +173,7 @@ def built(values: NDArray[np.float64], name: str, budget: GommBudget) -> Table:
     }
 
 
-def best_found(values: NDArray[np.float64], name: str, budget: GommBudget, seed: int) -> Table:
+def best_found(values: NDArray[np.float64], name: str, budget: GommBudget, seed: int) -> ResultTable:
     """Tables 5.1 and 5.2: the best grouping that GOMM found, next to Shoal's by GOMM and by the memetic search."""
     rows = []
     for k in budget.ks:
@@ -196,7 +196,7 @@ def best_found(values: NDArray[np.float64], name: str, budget: GommBudget, seed:
     }
 
 
-def profile(values: NDArray[np.float64], budget: GommBudget, seed: int) -> Table:
+def profile(values: NDArray[np.float64], budget: GommBudget, seed: int) -> ResultTable:
     """Table 3.1: the time of a run on Water by part. The run without caches does the same work as the thesis."""
     rows = [[part, "thesis", percent, seconds, calls] for part, (percent, seconds, calls) in PROFILE.items()]
     for how, caching in (("ours", True), ("ours, without caches", False)):
@@ -216,7 +216,7 @@ def profile(values: NDArray[np.float64], budget: GommBudget, seed: int) -> Table
     }
 
 
-def against_dynamic(values: NDArray[np.float64], name: str, budget: GommBudget, seed: int) -> Table:
+def against_dynamic(values: NDArray[np.float64], name: str, budget: GommBudget, seed: int) -> ResultTable:
     """Figure 5.1 as a table: GOMM against D-GOMM, medians over seeds."""
     rows = []
     for k in budget.ks:
@@ -249,7 +249,7 @@ def _lost_in_words(lost: list[float]) -> str:
     return f"D-GOMM is worse at {len(worse)} of {len(lost)} k, by up to {max(worse):.1f} %."
 
 
-def evaluations_chart(table: Table) -> Chart:
+def evaluations_chart(table: ResultTable) -> Chart:
     """The bars of Figure 5.1."""
     counts = {name: [row[column] for row in table["rows"]] for name, column in (("GOMM", 1), ("D-GOMM", 2))}
     return named_bars([f"k = {row[0]}" for row in table["rows"]], counts, "number of evaluations")

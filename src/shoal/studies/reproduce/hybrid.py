@@ -8,7 +8,7 @@ from shoal.protections.microaggregation.methods.hybrid import hybrid as search
 from shoal.protections.microaggregation.sums_of_squares import sse_of
 from shoal.studies.reproduce.data import numbers
 from shoal.studies.reproduce.printed import HYBRID
-from shoal.studies.reproduce.result import Result, Table
+from shoal.studies.reproduce.result import Result, ResultTable
 from shoal.table.scaling import scale
 
 # Generations per macro-group; None: as many as published.
@@ -63,5 +63,10 @@ def hybrid(data_folder: Path | None = None, quick: bool = False, seed: int = 0) 
         "By default, five populations share the generations in macro-groups of up to 20 records, and one has them all "
         "above. One run is the published form for all sizes (`shoal microaggregate --method hybrid --runs 1`)."
     )
-    table: Table = {"title": "Table 7: the two-step hybrid with MDAV", "columns": columns, "rows": rows, "note": note}
+    table: ResultTable = {
+        "title": "Table 7: the two-step hybrid with MDAV",
+        "columns": columns,
+        "rows": rows,
+        "note": note,
+    }
     return Result("The two-step hybrid", [table], convention=convention)

@@ -34,7 +34,7 @@ from shoal.studies.reproduce.published_signals import (
     ROWS,
     THRESHOLD,
 )
-from shoal.studies.reproduce.result import Result, Table
+from shoal.studies.reproduce.result import Result, ResultTable
 
 CONVENTION = (
     "Outliers are found by the modified Thompson tau technique with Hazen quartiles, alpha 0.01. The published "
@@ -80,7 +80,7 @@ class Run:
         return self.answer.solutions[0] if self.answer.solutions else self.answer.fittest
 
 
-def published_table() -> Table:
+def published_table() -> ResultTable:
     """Table 3 as published, next to the outliers and compatibilities that Shoal computes."""
     rows = []
     for i, row in enumerate(ROWS):
@@ -112,7 +112,7 @@ def published_table() -> Table:
     }
 
 
-def summary_table(task: Task, answer: Answer) -> Table:
+def summary_table(task: Task, answer: Answer) -> ResultTable:
     """Return the values of the text, the same from the published Table 3, and those of a run on the synthetic file."""
     metrics = [row.metric for row in ROWS]
     ours = [solution.distortion for solution in answer.solutions]
@@ -151,7 +151,7 @@ def restriction(region: int, value: float) -> float:
     return float(zmf(value, THRESHOLD, ORIGINAL_OUTLIERS[region]))
 
 
-def restriction_table() -> Table:
+def restriction_table() -> ResultTable:
     return {
         "title": "Fig. 1: the restrictions",
         "columns": ["target records", *(f"region {number}" for number in ORIGINAL_OUTLIERS)],
@@ -168,7 +168,7 @@ def _restriction_chart() -> Chart:
     return series_chart(series, "target records", "compatibility", zero=True)
 
 
-def _attribute_table(seed: int) -> Table:
+def _attribute_table(seed: int) -> ResultTable:
     columns = military_microfile(seed)
     spans = {name: (int(columns[name].min()), int(columns[name].max())) for name in INFLUENTIAL}
     rows = [
@@ -183,7 +183,7 @@ def _attribute_table(seed: int) -> Table:
     }
 
 
-def _parameter_table() -> Table:
+def _parameter_table() -> ResultTable:
     ours = {**asdict(MemeticSettings()), **asdict(MaskingLimits())}
     return {
         "title": "Table 2: parameters",
@@ -193,7 +193,7 @@ def _parameter_table() -> Table:
     }
 
 
-def _signal_table(task: Task, methods: dict[str, Run]) -> Table:
+def _signal_table(task: Task, methods: dict[str, Run]) -> ResultTable:
     """Return the signals of Fig. 2, and those of Shoal."""
     signals = {"original, synthetic file": task.signal.counts.tolist()}
     signals |= {f"printed no. {i + 1}": list(ROWS[i].signal) for i in (0, 1)}
@@ -212,7 +212,7 @@ def _timed(work: Any) -> Run:
     return Run(answer, time.process_time() - started)
 
 
-def _method_table(network: Network, methods: dict[str, Run]) -> Table:
+def _method_table(network: Network, methods: dict[str, Run]) -> ResultTable:
     rows = []
     for name, run in methods.items():
         best = run.best
@@ -254,7 +254,7 @@ def _method_table(network: Network, methods: dict[str, Run]) -> Table:
     }
 
 
-def _solution_table(task: Task, answer: Answer) -> Table:
+def _solution_table(task: Task, answer: Answer) -> ResultTable:
     rows = [
         [
             i + 1,

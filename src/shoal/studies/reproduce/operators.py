@@ -16,7 +16,7 @@ from shoal.protections.grouping.operators import CROSSOVER, MUTATIONS
 from shoal.studies.operators import COMBINED, figures, relative_best, study_operators
 from shoal.studies.reproduce.data import known_folder
 from shoal.studies.reproduce.gomm import load
-from shoal.studies.reproduce.result import Result, Table
+from shoal.studies.reproduce.result import Result, ResultTable
 
 
 class MonitoringBudget(NamedTuple):
@@ -54,7 +54,7 @@ def operators(data_folder: Path | None = None, quick: bool = False, seed: int = 
     table = pl.concat(
         study_operators(load(folder, name), k, dataset=name, **budget._asdict(), first_seed=seed) for name, k in RUNS
     )
-    tables = [said(table), *(plot_table(table, name) for name in PLOTS)]
+    tables = [effects_table(table), *(plot_table(table, name) for name in PLOTS)]
     tables += [best_cost(table, "water", "Figure 4.9"), best_cost(table, "census", "Figure 4.10"), group_counts(table)]
     convention = (
         "GOMM with the parameters and the convention of the thesis (as on the page gomm): 200 solutions, 100 "
@@ -65,7 +65,7 @@ def operators(data_folder: Path | None = None, quick: bool = False, seed: int = 
     return Result("The operators of GOMM", tables, figures(table), convention=convention)
 
 
-def said(table: pl.DataFrame) -> Table:
+def effects_table(table: pl.DataFrame) -> ResultTable:
     """Return the statements of the text on the plots of Water at k = 25, next to Shoal's results."""
     water = table.filter(pl.col("dataset") == "water", pl.col("k") == 25, pl.col("operator") != "first")
     alone, together = water.filter(pl.col("run") != COMBINED), water.filter(pl.col("run") == COMBINED)
@@ -102,7 +102,7 @@ def said(table: pl.DataFrame) -> Table:
     }
 
 
-def plot_table(table: pl.DataFrame, name: str) -> Table:
+def plot_table(table: pl.DataFrame, name: str) -> ResultTable:
     """The values of a plot at some generations, one column per operator."""
     dataset, k, together, measure = PLOTS[name]
     title, expression = MEASURES[measure]
@@ -126,7 +126,7 @@ def plot_table(table: pl.DataFrame, name: str) -> Table:
     }
 
 
-def best_cost(table: pl.DataFrame, dataset: str, name: str) -> Table:
+def best_cost(table: pl.DataFrame, dataset: str, name: str) -> ResultTable:
     """Best cost of each operator alone over that of all together, at some generations."""
     relative = relative_best(table.filter(pl.col("dataset") == dataset))
     names = [*MUTATIONS, CROSSOVER]
@@ -146,7 +146,7 @@ def best_cost(table: pl.DataFrame, dataset: str, name: str) -> Table:
     }
 
 
-def group_counts(table: pl.DataFrame) -> Table:
+def group_counts(table: pl.DataFrame) -> ResultTable:
     """Mean number of column groups in the population, at some generations."""
     part = table.filter(pl.col("run") == COMBINED, pl.col("k") == 25)
     means = part.group_by("dataset", "generation").agg(pl.col("mean_groups").mean())

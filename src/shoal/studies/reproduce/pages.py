@@ -11,7 +11,7 @@ from shoal import __version__
 from shoal.report.figures import figure
 from shoal.sources.files import atomically
 from shoal.studies.reproduce.catalogue import ITEMS, of_entry
-from shoal.studies.reproduce.result import Result, Table
+from shoal.studies.reproduce.result import Result, ResultTable
 
 
 def write_page(folder: Path, name: str, result: Result, command: str, cpu_seconds: float) -> Path:
@@ -44,7 +44,7 @@ def write_index(folder: Path, command: str) -> Path:
     return _write(folder / "index.md", parts)
 
 
-def _section(table: Table) -> str:
+def _section(table: ResultTable) -> str:
     note = f"\n\n{table['note']}" if table["note"] else ""
     return f"## {table['title']}\n\n{markdown_table(table['columns'], table['rows'])}{note}"
 

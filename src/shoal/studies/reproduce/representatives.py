@@ -7,14 +7,14 @@ from pathlib import Path
 from shoal.studies.counting import candidate_probability, mu, published_bound
 from shoal.studies.counting import representatives as count
 from shoal.studies.reproduce.printed import EXAMPLE, REPRESENTATIVES
-from shoal.studies.reproduce.result import Result, Table
+from shoal.studies.reproduce.result import Result, ResultTable
 
 SIZES = (11, 20, 30, 40, 50, 100)
 
 
 def representatives(data_folder: Path | None = None, quick: bool = False, seed: int = 0) -> Result:
     """a(n,k) as published and as counted, and the published bound next to the exact probability."""
-    sizes: Table = {
+    sizes: ResultTable = {
         "title": "Table 2, Table I: a(n,k), ways to write n as a sum of sizes k..2k-1",
         "columns": ["n", *(f"k={k}{whose}" for k in (3, 4, 5) for whose in (" printed", ""))],
         "rows": [
@@ -23,7 +23,7 @@ def representatives(data_folder: Path | None = None, quick: bool = False, seed: 
         ],
         "note": "",
     }
-    chances: Table = {
+    chances: ResultTable = {
         "title": "Example 2, Example 1: the probability that a random chromosome is a candidate, k = 3",
         "columns": ["n", "a(n,k)", "mu printed", "mu", "a mu / G^n printed", "a mu / G^n", "exact chance"],
         "rows": [

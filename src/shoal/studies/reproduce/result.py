@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from shoal.report.charts import Chart
 
 
-class Table(TypedDict):
+class ResultTable(TypedDict):
     """Rows of text and numbers. The note explains differences from the publication."""
 
     title: str
@@ -29,7 +29,7 @@ class Result:
     """
 
     title: str
-    tables: Sequence[Table]
+    tables: Sequence[ResultTable]
     figures: Mapping[str, Chart] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     convention: str = ""

@@ -13,7 +13,7 @@ from shoal.studies.analysis import analyse, surface
 from shoal.studies.outcome import range_table, surface_chart
 from shoal.studies.reproduce.grid_runs import origin_of, runs_on
 from shoal.studies.reproduce.printed import BEST_RANGES
-from shoal.studies.reproduce.result import Result, Table
+from shoal.studies.reproduce.result import Result, ResultTable
 from shoal.studies.sensitivity import GRIDS, random_set
 
 # For sets without kept runs: the grid, and the generations of sets of more than 35 records (published: 100,000).
@@ -61,7 +61,7 @@ def sensitivity(data_folder: Path | None = None, quick: bool = False, seed: int 
     return Result("Sensitivity of the genetic algorithm", tables, charts, convention=convention)
 
 
-def _ranges(frames: dict[str, pl.DataFrame]) -> Table:
+def _ranges(frames: dict[str, pl.DataFrame]) -> ResultTable:
     """Table V, with the ranges of Shoal below each published line."""
     ours = range_table({name: analyse(runs) for name, runs in frames.items()})
     rows: list[list[Any]] = []
@@ -80,7 +80,7 @@ def _ranges(frames: dict[str, pl.DataFrame]) -> Table:
     }
 
 
-def _grid(title: str, means: dict[str, Any]) -> Table:
+def _grid(title: str, means: dict[str, Any]) -> ResultTable:
     """A surface as a table: one row per mutation rate, one column per crossover rate."""
     return {
         "title": title,

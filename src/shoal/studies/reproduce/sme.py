@@ -21,7 +21,7 @@ from shoal.studies.outcome import histogram_chart
 from shoal.studies.reproduce.data import numbers
 from shoal.studies.reproduce.grid_runs import origin_of, runs_on
 from shoal.studies.reproduce.printed import COMPANIES, COMPANIES_OPTIMAL_PERCENT
-from shoal.studies.reproduce.result import Result, Table
+from shoal.studies.reproduce.result import Result, ResultTable
 from shoal.studies.sensitivity import GRIDS
 from shoal.table.scaling import scale
 
@@ -45,7 +45,7 @@ def sme(data_folder: Path | None = None, quick: bool = False, seed: int = 0) -> 
         seconds = clock.read()["cpu_seconds"]
         printed_time = "<1" if row["method"] == "mdav" else row["seconds"]
         rows.append([row["method"], printed_time, seconds, row["sse"], sse_of(partitions[row["method"]], values)])
-    performance: Table = {
+    performance: ResultTable = {
         "title": "Table 3: eleven companies, k = 3",
         "columns": ["method", "seconds printed", "CPU seconds", "SSE printed", "SSE"],
         "rows": rows,
@@ -62,7 +62,7 @@ def sme(data_folder: Path | None = None, quick: bool = False, seed: int = 0) -> 
     return Result("The eleven companies", tables, figures, convention=convention)
 
 
-def _companies(raw: Floats, partitions: dict[str, KPartition]) -> Table:
+def _companies(raw: Floats, partitions: dict[str, KPartition]) -> ResultTable:
     """The input, with the groups that the methods make of it."""
     methods = {"optimum": "exhaustive search", "MDAV": "mdav", "genetic": "genetic"}
     labels = [partitions[method].labels for method in methods.values()]
@@ -76,7 +76,7 @@ def _companies(raw: Floats, partitions: dict[str, KPartition]) -> Table:
     }
 
 
-def _shares(runs: pl.DataFrame, least: float) -> Table:
+def _shares(runs: pl.DataFrame, least: float) -> ResultTable:
     """The share of the runs that end at the optimum."""
     hit = runs["sse"].to_numpy() <= least * (1 + 1e-9)
     moving = (runs["mutation_rate"].to_numpy() > 0) & (runs["crossover_rate"].to_numpy() > 0)
@@ -93,7 +93,7 @@ def _shares(runs: pl.DataFrame, least: float) -> Table:
     }
 
 
-def _convergence(runs: pl.DataFrame) -> Table:
+def _convergence(runs: pl.DataFrame) -> ResultTable:
     when = runs["convergence_generation"].to_numpy()
     return {
         "title": "Fig. 3: runs that have converged, percent",
