@@ -123,6 +123,9 @@ COMMANDS: dict[str, list[str]] = {
         "--accept-k", "1", "--distortion", "1", "--runs", "10000", "--generations", str(10**6),
     ],
     "compare": ["compare", "numbers.csv", "-k", "5", "--effort", "thorough"],
+    "study-sensitivity": ["study", "sensitivity", "20x2", "--grid", "published"],
+    "study-operators": ["study", "operators", "20x8", "-k", "3", "--generations", "100000"],
+    "study-alpha": ["study", "alpha"],
 }  # fmt: skip
 
 
@@ -151,7 +154,8 @@ def cancelled(search: Callable[[shoal.Control], Any], seconds: float) -> tuple[f
 
 def interrupted(words: list[str], folder: Path, seconds: float) -> tuple[float, str]:
     """The same for a command that gets SIGINT."""
-    out = [] if words[0] == "compare" else ["-o", str(folder / f"out-{time.monotonic_ns()}.csv")]
+    file = f"out-{time.monotonic_ns()}{'' if words[0] == 'study' else '.csv'}"  # a study writes a folder
+    out = [] if words[0] == "compare" else ["-o", str(folder / file)]
     process = subprocess.Popen(
         [sys.executable, "-m", "shoal", *words, *out, "--json"],
         cwd=folder,

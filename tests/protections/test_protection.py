@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import typing
 from collections.abc import Mapping
@@ -14,10 +15,13 @@ import pytest
 import shoal
 from shoal.errors import ArgumentError, UsageError
 from shoal.protections import declared, register
+from shoal.protections.generalization.nsga2 import Nsga2Settings
+from shoal.protections.grouping.gomm import GommSettings, times_per_generation
 from shoal.protections.microaggregation import METHODS, MICROAGGREGATE
 from shoal.protections.microaggregation.methods import RUN, function_of
 from shoal.protections.microaggregation.methods.genetic import genetic
 from shoal.protections.microaggregation.methods.hybrid import Evolution
+from shoal.protections.regions.by_evolution import MemeticSettings
 
 FRAME = pl.DataFrame({"age": np.arange(40) % 17 + 20, "income": np.arange(40) * 37 % 101, "w": [1.0, 2.0] * 20})
 
@@ -40,6 +44,22 @@ def test_a_method_of_microaggregation_takes_what_is_declared_for_it(method: str)
     assert defaults == options
     takes_weights = "weights" in {p.name for p in parameters}
     assert takes_weights == MICROAGGREGATE.method(method).weights
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"), [("generalize", Nsga2Settings), ("group", GommSettings), ("mask", MemeticSettings)]
+)
+def test_the_settings_of_a_search_have_the_declared_defaults(name: str, settings: Any) -> None:
+    declared_defaults = {p.name: p.default for p in declared(name).parameters.values()}
+    defaults = {field.name: field.default for field in dataclasses.fields(settings) if field.name in declared_defaults}
+    assert len(defaults) > 2 and defaults == {field: declared_defaults[field] for field in defaults}
+
+
+def test_an_operator_is_run_as_often_as_declared() -> None:
+    parameters = declared("group").parameters
+    assert times_per_generation() == times_per_generation(
+        parameters["crossovers"].default, parameters["mutations"].default
+    )
 
 
 @pytest.mark.parametrize(

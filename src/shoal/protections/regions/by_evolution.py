@@ -18,7 +18,7 @@ import numpy as np
 
 from shoal.arrays import Bytes, Floats
 from shoal.engine.control import Control, current
-from shoal.errors import Stopped, UsageError
+from shoal.errors import Stopped
 from shoal.protections.regions.flow import Network
 from shoal.protections.regions.kernels import masking as kernels
 from shoal.protections.regions.kernels import swap_memetic
@@ -46,14 +46,6 @@ class MemeticSettings:
     boost: float = 10.0
     centre: float | None = None
     tau: bool = False
-
-    def __post_init__(self) -> None:
-        for name in ("runs", "generations", "population", "pairs", "tournament"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}.")
-        for name in ("recombination", "mutation", "p_mem"):
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise UsageError(f"{name} must be between 0 and 1, not {getattr(self, name)}.")
 
 
 def mask_by_evolution(
