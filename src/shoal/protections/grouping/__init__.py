@@ -156,9 +156,9 @@ def group_attributes(
 ) -> "GroupedRelease":
     """Find column groups with the best balance of loss and risk, and microaggregate each column group by itself.
 
-    groups are your own column groups instead of a method, by column name or by number from 1. The convention is sound
-    (standardized columns, Euclidean distance) or thesis (as in the GOMM thesis, where the last record group may be
-    smaller than k).
+    `groups` takes your own column groups instead of a method, by column name or by number from 1. The convention is
+    sound (standardized columns, Euclidean distance) or thesis (as in the GOMM thesis, where the last record group may
+    be smaller than k).
     """
     from shoal.protections.grouping.floor import Floor
     from shoal.protections.grouping.gomm import GommSettings, times_per_generation

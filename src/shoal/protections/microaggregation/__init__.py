@@ -161,8 +161,8 @@ def microaggregate(
 ) -> "Release":
     """Replace the quasi-identifiers of each record by the values of its group of at least k records.
 
-    data is a Table, a frame or a file. Without quasi, the columns are those that the table names, or every column
-    without a role. Numbers get the group's mean, ordinal columns the median, nominal columns the mode.
+    Numbers get the group's mean, ordinal columns the median, nominal columns the mode. Without `quasi`, Shoal protects
+    the quasi-identifiers of the table, or every column without a role.
 
     >>> import polars as pl
     >>> frame = pl.DataFrame({"age": [23, 25, 31, 60, 62, 65], "sex": ["f", "f", "m", "m", "m", "m"]})

@@ -159,11 +159,10 @@ def mask_group(
 ) -> "GroupRelease":
     """Swap the regions of target records with those of similar other records, so that no outlier region is left.
 
-    With the settings hiding, original outliers are neither outliers nor the largest regions at any of alphas in any
-    signal, and there is no new outlier. With published (Chertov and Tavrov 2017), no original outlier is an outlier at
-    alpha in one signal. The memetic method needs the published settings. compatibility, sensitivity and distortion
-    decide whether a solution is feasible. secret: 128 random bits, hexadecimal, from which every choice is drawn; Shoal
-    draws a new one if there is neither a secret nor a seed.
+    With `settings="hiding"`, original outliers are neither outliers nor the largest regions at any of `alphas` in any
+    signal, and there is no new outlier. With `settings="published"` (Chertov and Tavrov 2017), no original outlier is
+    an outlier at `alpha` in one signal. The memetic method needs the published settings. `compatibility`,
+    `sensitivity` and `distortion` decide whether a solution is feasible.
     """
     options = {name: value for name, value in MASK.method_options(method, locals()).items() if value is not None}
     from shoal.protections.regions.protect import Aim, Matching, OutlierChoice, Searching, Target, protect
