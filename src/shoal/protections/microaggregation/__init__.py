@@ -52,12 +52,12 @@ MICROAGGREGATE = Protection(
     summary="Replace values by those of groups of at least k similar records.",
     about="Numbers get the group's mean, ordinal columns its median, nominal columns its most frequent value. Without "
     "--quasi, every column without a role is protected.",
-    promise="Every record shares its protected columns with at least k - 1 others.",
+    promise="Every record shares its values in the protected columns with at least k - 1 others.",
     limits=(
         ("Group means are exact.", "All but one member of a group, together, can compute the last one's value."),
         (
-            "Extremes are pulled in.",
-            "Means are kept; variances shrink, and the largest and smallest values move inwards.",
+            "Averages lie inside the data.",
+            "Means are kept; variances shrink, and the largest and smallest values move towards the middle.",
         ),
     ),
     promises=(KAnonymity,),

@@ -93,19 +93,25 @@ def mask_group(
     ] = None,
     thresholds: Annotated[
         Sequence[float] | None,
-        Option("Signal values to bring these regions to, one per region.", needs="outliers", spelling=Numbers()),
+        Option("Signal values that these regions get, one per region.", needs="outliers", spelling=Numbers()),
     ] = None,
     nth: Annotated[int, Option("Automatic threshold: the nth largest ordinary value.", 1, excludes="thresholds")] = 1,
     rule: Annotated[
         Literal["largest", "below"],
-        Option("Automatic threshold: that value, or that value minus a fifth of the gap.", excludes="thresholds"),
+        Option(
+            "Automatic threshold. largest: the value of --nth. below: that value minus a fifth of its distance to the "
+            "outlier.",
+            excludes="thresholds",
+        ),
     ] = "largest",
     restriction: Annotated[
         Literal["zmf", "linear", "step"], Option("How compatibility falls above the threshold.")
     ] = "zmf",
     root: Annotated[bool, Option("Compute compatibility as printed in the publication, with a square root.")] = False,
     alpha: Annotated[float, share("Level of the tau test that finds the original outliers.")] = 0.01,
-    alphas: Annotated[Sequence[float], Option("Levels of the tau test to hide at.", spelling=Numbers())] = ALPHAS,
+    alphas: Annotated[
+        Sequence[float], Option("Levels of the tau test at which the group is hidden.", spelling=Numbers())
+    ] = ALPHAS,
     side: Annotated[Literal["both", "upper"], Option("Side of the tau test.")] = "both",
     compatibility: Annotated[
         float | None, Option("Smallest compatibility.", 0, 1, default_text="0.95, published: 0.5")
@@ -114,7 +120,7 @@ def mask_group(
     distortion: Annotated[
         float | None, Option("Largest share of the worst distortion.", 0, 1, default_text="0.5, published: 0.3")
     ] = None,
-    decoys: Annotated[int, Option("Ordinary regions, drawn at random, that are made to stand out.", 0)] = 0,
+    decoys: Annotated[int, Option("Number of ordinary regions, drawn at random, that become outliers.", 0)] = 0,
     pick: Annotated[
         int | None,
         Option(
