@@ -172,7 +172,7 @@ def test_a_constant_of_another_file_is_never_stale(package: Path, tmp_path: Path
 def test_only_modules_in_kernels_folders_import_numba() -> None:
     """And those import NumPy, Numba and each other alone: a constant from elsewhere is compiled in and goes stale.
 
-    The names of array types are no constants: they stand in annotations, which Numba does not read.
+    The names of array types are not constants: they occur in annotations, which Numba does not read.
     """
     types = re.compile(r"from shoal\.arrays import (Bools|Bytes|Floats|Indices|Ints|, )+")
     for source in PACKAGE.rglob("*.py"):

@@ -41,8 +41,8 @@ def named_bars(names: Sequence[str], series: Mapping[str, Sequence[float]], what
         middle = top + thick * len(series) / 2
         drawn.append(tag("text", words(shortened(name, 20)), x=-8, y=middle, dy=".34em", text_anchor="end"))
         for row, (when, values) in enumerate(series.items()):
-            said = f"{name}: {figure(values[place])} {when}"
-            drawn.append(_bar(values[place], most, top + row * thick, thick - 1, looks[row % len(looks)], said))
+            tooltip = f"{name}: {figure(values[place])} {when}"
+            drawn.append(_bar(values[place], most, top + row * thick, thick - 1, looks[row % len(looks)], tooltip))
     left = room([shortened(name, 20) for name in names])
     rows: list[list[Any]] = [[name, *(values[i] for values in series.values())] for i, name in enumerate(names)]
     key = [
@@ -53,11 +53,11 @@ def named_bars(names: Sequence[str], series: Mapping[str, Sequence[float]], what
     return Chart([panel], text, [what, *series], rows, key if len(series) > 1 else ())
 
 
-def _bar(value: float, most: float, top: float, height: float, look: str, said: str) -> Markup:
+def _bar(value: float, most: float, top: float, height: float, look: str, tooltip: str) -> Markup:
     share = value / most
     bar = tag(
         "rect",
-        tag("title", words(said)),
+        tag("title", words(tooltip)),
         class_=look,
         x=0,
         y=top,

@@ -63,13 +63,13 @@ def changes(names: Sequence[str], before: Sequence[float], after: Sequence[float
     for i, name in enumerate(names):
         middle = i * step + step / 2
         old, new = scale.share(before[i]), scale.share(after[i])
-        said = tag("title", words(f"{name}: {figure(before[i])} before, {figure(after[i])} after"))
+        tooltip = tag("title", words(f"{name}: {figure(before[i])} before, {figure(after[i])} after"))
         parts += [
             tag("text", words(shortened(name, 24)), x=-8, y=middle, dy=".34em", text_anchor="end"),
             tag("line", class_="g", x1=0, x2="100%", y1=middle, y2=middle),
             tag("line", class_="link c1", x1=percent(old), x2=percent(new), y1=middle, y2=middle),
             tag("line", class_="upright", x1=percent(old), x2=percent(old), y1=middle - 7, y2=middle + 7),
-            tag("circle", said, class_="dot c1", cx=percent(new), cy=middle, r=4.5),
+            tag("circle", tooltip, class_="dot c1", cx=percent(new), cy=middle, r=4.5),
             tag("text", words(f"{after[i] - before[i]:+.3g}"), x="100%", dx=10, y=middle, dy=".34em"),
         ]
     key = [

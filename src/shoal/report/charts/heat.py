@@ -27,12 +27,12 @@ def correlations(names: Sequence[str], before: Matrix, after: Matrix) -> Chart:
             if i == j:
                 continue
             value, when = (before[i][j], "before") if j < i else (after[i][j], "after")
-            said = f"{names[i]}, {names[j]} {when}: {_written(value, 3)}"
-            cells.append(_cell(i, j, size, size, value, value, said))
+            tooltip = f"{names[i]}, {names[j]} {when}: {_written(value, 3)}"
+            cells.append(_cell(i, j, size, size, value, value, tooltip))
             if j < i:
                 rows.append([f"{names[j]}, {names[i]}", before[i][j], after[i][j]])
-    beside = [f"{i} {shortened(name, 16)}" for i, name in enumerate(names, start=1)]
-    panel = _grid(cells, beside, [str(i) for i in range(1, size + 1)])
+    row_labels = [f"{i} {shortened(name, 16)}" for i, name in enumerate(names, start=1)]
+    panel = _grid(cells, row_labels, [str(i) for i in range(1, size + 1)])
     text = (
         f"Correlations of {size} columns: before below the diagonal, after above it. Blue is positive, orange negative."
     )
@@ -48,8 +48,8 @@ def heat(x: Sequence[Any], y: Sequence[Any], values: Matrix, x_title: str, y_tit
         for j, across in enumerate(x):
             value = values[i][j]
             strength = None if value is None or not present([value]) else (value - low) / ((high - low) or 1.0)
-            said = f"{y_title} {figure(down)}, {x_title} {figure(across)}: {figure(value)}"
-            cells.append(_cell(i, j, len(y), len(x), value, strength, said))
+            tooltip = f"{y_title} {figure(down)}, {x_title} {figure(across)}: {figure(value)}"
+            cells.append(_cell(i, j, len(y), len(x), value, strength, tooltip))
             rows.append([down, across, value])
     panel = _grid(cells, [figure(v) for v in y], [figure(v) for v in x], x_title, y_title)
     text = (
@@ -59,15 +59,15 @@ def heat(x: Sequence[Any], y: Sequence[Any], values: Matrix, x_title: str, y_tit
 
 
 def _grid(
-    cells: Sequence[Markup], beside: Sequence[str], below: Sequence[str], x_title: str = "", y_title: str = ""
+    cells: Sequence[Markup], row_labels: Sequence[str], below: Sequence[str], x_title: str = "", y_title: str = ""
 ) -> Panel:
     """The cells, with names at the left and below."""
-    rows, columns = len(beside), len(below)
+    rows, columns = len(row_labels), len(below)
     step = max(1, -(-columns // 20))
-    left = room(beside)
+    left = room(row_labels)
     names = [
         tag("text", words(name), x=-8, y=percent((i + 0.5) / rows), dy=".34em", text_anchor="end")
-        for i, name in enumerate(beside)
+        for i, name in enumerate(row_labels)
     ]
     names += [
         tag("text", words(name), x=percent((j + 0.5) / columns), y="100%", dy=17, text_anchor="middle")
@@ -80,7 +80,7 @@ def _grid(
     return Panel(joined((*cells, *names, *titles)), max(40, height), left)
 
 
-def _cell(i: int, j: int, rows: int, columns: int, value: float | None, strength: float | None, said: str) -> Markup:
+def _cell(i: int, j: int, rows: int, columns: int, value: float | None, strength: float | None, tooltip: str) -> Markup:
     """A cell, blue for a positive strength and orange for a negative one; the strength is from -1 to 1."""
     known = strength is not None
     share = min(1.0, abs(strength)) if strength is not None else 0.0
@@ -91,7 +91,7 @@ def _cell(i: int, j: int, rows: int, columns: int, value: float | None, strength
         "width": percent(1 / columns),
         "height": percent(1 / rows),
     }
-    cell = tag("rect", tag("title", words(said)), class_=f"cell {look}", fill_opacity=0.04 + 0.9 * share, **box)
+    cell = tag("rect", tag("title", words(tooltip)), class_=f"cell {look}", fill_opacity=0.04 + 0.9 * share, **box)
     if columns > MOST_WRITTEN:
         return cell
     written = tag(

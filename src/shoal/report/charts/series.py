@@ -151,12 +151,12 @@ def _runs(places: Sequence[tuple[int, float, float]], steps: bool) -> list[list[
 
 def _mark(s: Series, look: str, x: float, y: float, title: str) -> Markup:
     kind = f"{'ring' if s.shape == 'ring' else 'dot'} {look}"
-    said = tag("title", words(title))
+    tooltip = tag("title", words(title))
     if s.shape == "diamond":
         r = s.size * 1.25
-        shape = tag("path", said, class_=kind, d=f"M0 {-r:g}L{r:g} 0L0 {r:g}L{-r:g} 0Z")
+        shape = tag("path", tooltip, class_=kind, d=f"M0 {-r:g}L{r:g} 0L0 {r:g}L{-r:g} 0Z")
         return tag("svg", shape, x=percent(x), y=percent(y), class_="mark")
-    return tag("circle", said, class_=kind, cx=percent(x), cy=percent(y), r=s.size)
+    return tag("circle", tooltip, class_=kind, cx=percent(x), cy=percent(y), r=s.size)
 
 
 def _texts(frame: Frame, written: Sequence[tuple[Series, int, float, float]]) -> list[Markup]:

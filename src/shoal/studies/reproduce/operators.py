@@ -54,7 +54,7 @@ def operators(data_folder: Path | None = None, quick: bool = False, seed: int = 
     table = pl.concat(
         study_operators(load(folder, name), k, dataset=name, **budget._asdict(), first_seed=seed) for name, k in RUNS
     )
-    tables = [said(table), *(plot_table(table, name) for name in PLOTS)]
+    tables = [statements(table), *(plot_table(table, name) for name in PLOTS)]
     tables += [best_cost(table, "water", "Figure 4.9"), best_cost(table, "census", "Figure 4.10"), group_counts(table)]
     convention = (
         "GOMM with the parameters and the convention of the thesis (as on the page gomm): 200 solutions, 100 "
@@ -65,7 +65,7 @@ def operators(data_folder: Path | None = None, quick: bool = False, seed: int = 
     return Result("The operators of GOMM", tables, figures(table), convention=convention)
 
 
-def said(table: pl.DataFrame) -> Table:
+def statements(table: pl.DataFrame) -> Table:
     """Return the statements of the text on the plots of Water at k = 25, next to Shoal's results."""
     water = table.filter(pl.col("dataset") == "water", pl.col("k") == 25, pl.col("operator") != "first")
     alone, together = water.filter(pl.col("run") != COMBINED), water.filter(pl.col("run") == COMBINED)
