@@ -185,9 +185,7 @@ def test_no_row_or_at_least_k_are_suppressed(tmp_path: Path, rare: int, suppress
 
 def test_a_share_that_allows_fewer_than_k_rows_is_reported() -> None:
     table = shoal.read(with_rare(6), quasi="town", confidential="illness")
-    with pytest.warns(
-        ShoalWarning, match=r"allows 2 of 100 records, fewer than k = 5.*Use --suppress 0\.05 or more"
-    ):
+    with pytest.warns(ShoalWarning, match=r"allows 2 of 100 records, fewer than k = 5.*Use --suppress 0\.05 or more"):
         shoal.generalize(table, 5, suppress=0.02, effort="quick")
 
 
