@@ -53,8 +53,8 @@ GENERALIZE = Protection(
     promises=(KAnonymity, LDiversity, TCloseness),
     methods=METHODS,
     files=(
-        ("mapping", "save_mapping", "Write the mapping of values to categories here (JSON)."),
-        ("legend", "save_legend", "Write the values of every category here (CSV). Publish it with the release."),
+        ("mapping", "save_mapping", "Write the mapping of values to categories to FILE (JSON)."),
+        ("legend", "save_legend", "Write the values of every category to FILE (CSV). Publish it with the release."),
     ),
     place=3,
 )

@@ -51,7 +51,7 @@ MICROAGGREGATE = Protection(
     example="shoal microaggregate survey.csv -k 5 --roles roles.toml -o release.csv --report report.html",
     summary="Replace values by those of groups of at least k similar records.",
     about="Numbers get the group's mean, ordinal columns its median, nominal columns its most frequent value. Without "
-    "--quasi, every column without a role is protected.",
+    "--quasi, Shoal protects every column without a role.",
     promise="Every record shares its values in the protected columns with at least k - 1 others.",
     limits=(
         ("Group means are exact.", "All but one member of a group, together, can compute the last one's value."),

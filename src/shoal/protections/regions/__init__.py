@@ -47,7 +47,7 @@ MASK = Protection(
     promises=(SameValues, Masked),
     methods=METHODS,
     roles=(),
-    files=(("swaps", "save_swaps", "Write the list of swaps here (CSV)."),),
+    files=(("swaps", "save_swaps", "Write the list of swaps to FILE (CSV)."),),
     hides_records=False,
     draws_from_secret=True,
     place=5,
@@ -93,7 +93,7 @@ def mask_group(
     ] = None,
     thresholds: Annotated[
         Sequence[float] | None,
-        Option("Signal values that these regions get, one per region.", needs="outliers", spelling=Numbers()),
+        Option("New signal values of the regions in --outliers, one per region.", needs="outliers", spelling=Numbers()),
     ] = None,
     nth: Annotated[int, Option("Automatic threshold: the nth largest ordinary value.", 1, excludes="thresholds")] = 1,
     rule: Annotated[
@@ -114,7 +114,8 @@ def mask_group(
     ] = ALPHAS,
     side: Annotated[Literal["both", "upper"], Option("Side of the tau test.")] = "both",
     compatibility: Annotated[
-        float | None, Option("Smallest compatibility.", 0, 1, default_text="0.95, published: 0.5")
+        float | None,
+        Option("Smallest compatibility that a solution may have.", 0, 1, default_text="0.95, published: 0.5"),
     ] = None,
     sensitivity: Annotated[float, share("Share of the outliers that may stay; it needs --settings published.")] = 0.0,
     distortion: Annotated[
