@@ -105,7 +105,7 @@ def mask_group(
         ),
     ] = "largest",
     restriction: Annotated[
-        Literal["zmf", "linear", "step"], Option("How compatibility falls above the threshold.")
+        Literal["zmf", "linear", "step"], Option("Shape of the compatibility above the threshold.")
     ] = "zmf",
     root: Annotated[bool, Option("Compute compatibility as printed in the publication, with a square root.")] = False,
     alpha: Annotated[float, share("Level of the tau test that finds the original outliers.")] = 0.01,
