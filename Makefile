@@ -30,7 +30,7 @@ library: $(BIN)/shoal ## compile the kernels ahead, for this checkout and for th
 wheel: library ## a wheel that carries the compiled kernels, in dist/
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
-packages: $(VENV)/.test library ## install the wheel and the sdist into fresh environments, and try them
+packages: $(VENV)/.test library ## install the wheel and the source distribution into fresh environments, and try them
 	$(BIN)/python .ci/try_packages.py
 
 test: lint chromium library ## lint, then every test on all cores; Numba compiles the kernels once for all workers
@@ -40,7 +40,7 @@ test: lint chromium library ## lint, then every test on all cores; Numba compile
 mutants: $(VENV)/.test library ## plant faults one at a time and count those that the tests notice, an hour or two; ONLY="gate" some
 	$(BIN)/python tests/mutants/run.py --workers $(WORKERS) $(if $(ONLY),--only $(ONLY))
 
-chromium: ## the browser for the tests of the pages, where it may be installed; without it they are skipped
+chromium: ## the browser for the tests of the pages, if it may be installed; without it those tests are skipped
 	@command -v chromium >/dev/null || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null \
 	  || { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q chromium; } >/dev/null 2>&1 \
 	  || echo "no Chromium could be installed: the tests of the pages in a browser are skipped"

@@ -1,4 +1,4 @@
-"""CPU seconds and information loss of the classical methods on normal data, k = 5; compilation apart."""
+"""CPU seconds, without compilation, and information loss of the classical methods on normal data with k = 5."""
 
 from __future__ import annotations
 

@@ -2,11 +2,12 @@
 
     python benchmarks/first_minute.py [--wheel dist/shoal-….whl] [--without-checkout] [--without-demo]
 
-The wheel is installed into a new virtual environment, away from the sources (`make wheel` builds it). Every run is a
-process of its own that writes a release of the bundled survey, or of its first 50 records, once with an empty cache of
-compiled code and once with what the first run left there. The clone has the last commit. The script prints the seconds
-by the clock, the CPU seconds and the peak memory of each run, with those of the processes that compile, and the
-installed size of each package. The clock depends on what else the machine does: compare rows of one run of this script.
+The wheel is installed into a new virtual environment, away from the sources (`make wheel` builds it). Every run is
+a separate process that writes a release of the bundled survey, or of its first 50 records. It runs once with an empty
+cache of compiled code, and once with the cache that the first run filled. The clone has the last commit. The script
+prints the seconds by the clock, the CPU seconds and the peak memory of each run, with those of the processes that
+compile. It also prints the installed size of each package. The clock depends on what else the machine does, so compare
+only rows of one run of this script.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Any
 TOP = Path(__file__).parents[1]
 SURVEY, ROLES = TOP / "examples/survey.csv", TOP / "examples/roles.toml"
 REPORT = ["--report", "report.html"]
-# A run's name, its words, whether it takes the first 50 records only. The checkout makes the quick run alone.
+# The name of a run, its options, and whether it takes only the first 50 records. The checkout makes only the quick run.
 RUNS = (
     ("50 records, mdav", ["--method", "mdav"], True),
     ("quick, report", ["--effort", "quick", *REPORT], False),
@@ -47,7 +48,7 @@ def spent(command: list[Any], folder: Path, environment: dict[str, str]) -> tupl
 
 
 def alone(cache: Path, kernels: str | None) -> dict[str, str]:
-    """The environment, with a cache and without what would change a run."""
+    """The environment variables of a run: its cache folder, and no settings of Shoal or Python from outside."""
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SHOAL_KERNELS")}
     return kept | {"NUMBA_CACHE_DIR": str(cache), **({"SHOAL_KERNELS": kernels} if kernels else {})}
 
@@ -55,7 +56,7 @@ def alone(cache: Path, kernels: str | None) -> dict[str, str]:
 def measured(
     python: Path, words: list[str], small: bool, cache: Path, kernels: str | None
 ) -> tuple[float, float, float]:
-    """What one run of microaggregate takes."""
+    """Seconds by the clock, CPU seconds and peak megabytes of one run of microaggregate."""
     with tempfile.TemporaryDirectory() as folder:
         source = SURVEY.read_text(encoding="utf-8").splitlines(keepends=True)
         (Path(folder) / "data.csv").write_text("".join(source[:51] if small else source), encoding="utf-8")
@@ -64,7 +65,7 @@ def measured(
 
 
 def demo_rows(folder: Path) -> Iterator[str]:
-    """`make demo` in a fresh clone, with an empty cache: the installation, and what comes after it."""
+    """`make demo` in a fresh clone with an empty cache: the installation, and the run after it."""
     clone = folder / "clone"
     subprocess.run(["git", "clone", "--quiet", TOP, clone], check=True)
     environment = {name: value for name, value in alone(folder / "cache", None).items() if not name.startswith("MAKE")}
@@ -78,7 +79,7 @@ def row(name: str, label: str, state: str, figures: tuple[float, float, float]) 
 
 
 def rows(name: str, python: Path, kernels: str | None) -> Iterator[str]:
-    """Each run twice: with an empty cache, then with what the first one left there."""
+    """Each run twice: with an empty cache, then with the cache that the first one filled."""
     for label, words, small in RUNS if kernels is None else RUNS[1:2]:
         with tempfile.TemporaryDirectory() as cache:
             for state in ("empty", "filled"):

@@ -1,4 +1,4 @@
-"""Generalization of Adult: evaluations, search, and ten million rows; and of daily dates. All in CPU seconds.
+"""Generalization of Adult (evaluations, search, ten million rows) and of daily dates, in CPU seconds.
 
 SHOAL_DATA=folder python benchmarks/generalization.py [evaluations] [search] [peers] [rows] [days]
 """
@@ -119,7 +119,7 @@ def main(parts: list[str]) -> None:
     if "rows" in parts:
         rng = np.random.default_rng(0)
         large = frame.select(QUASI)[rng.integers(0, frame.height, 10_000_000)]
-        k = 5 * large.height // frame.height  # the same share of the rows: otherwise it is another, finer problem
+        k = 5 * large.height // frame.height  # the same share of the rows: an equally fine problem
         made, counting = timed(lambda: problem(large, k))
         small = problem(frame, 5)
         search(small, effort="quick")  # its kernels are loaded before the clock starts

@@ -1,9 +1,9 @@
-"""The genetic algorithm: chromosomes a CPU second beside the same algorithm in NumPy, and which options help.
+"""The genetic algorithm: chromosomes per CPU second, compared with NumPy, and the effect of its options.
 
     python benchmarks/genetic.py [--quick] [throughput] [operators] [small]
 
-throughput: the kernel, the population-vectorised NumPy form and the one-chromosome-at-a-time form, in one run.
-operators: the papers' open questions on random sets. small: the optimum of 11 records, MDAV against 20 to 100.
+throughput: the kernel, and NumPy for the whole population at once and for one chromosome at a time, in one run.
+operators: mean SSE of each operator on random sets. small: the optimum of 11 records, MDAV against 20 to 100.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def main(quick: bool, parts: list[str]) -> None:
 
 
 def throughput(quick: bool) -> None:
-    """Chromosomes (population x generations) a CPU second."""
+    """Print chromosomes (population x generations) per CPU second."""
     print(
         f"{'set':<8}{'kernel':>12}{'vectorised':>12}{'one by one':>12}{'kernel / vectorised':>22}{'/ one by one':>14}"
     )
@@ -51,7 +51,7 @@ def throughput(quick: bool) -> None:
 
 
 def numpy_form(values: np.ndarray, generations: int, next_generation) -> float:
-    """The canonical algorithm as one would write it in NumPy; gives the least SSE."""
+    """The published algorithm in NumPy; returns the lowest SSE."""
     random = np.random.default_rng(0)
     n, symbols = len(values), len(values) // K
     people = np.array([random.permutation(np.arange(n) % symbols) for _ in range(POPULATION)])
@@ -96,7 +96,7 @@ def one_by_one(people, wheel, values, symbols, random):
 
 
 def sse(people, values, symbols):
-    """SSE of chromosomes by group sums, infinite where a group is outside k..2k-1; only the others are summed."""
+    """SSE of chromosomes by group sums; infinite, and not computed, if a group is outside k..2k-1."""
     place = people + symbols * np.arange(len(people))[:, None]
     sizes = np.bincount(place.ravel(), minlength=len(people) * symbols).reshape(-1, symbols)
     good = ((sizes == 0) | ((sizes >= K) & (sizes < 2 * K))).all(axis=1)
@@ -137,17 +137,17 @@ def operators(quick: bool) -> None:
             ratios, converged = [], []
             for seed in seeds:
                 values = random_set(n, d, seed)
-                found = [genetic(values, K, seed=100 * seed + r, generations=generations, **options) for r in runs]
-                mean = np.mean([sse_of(f, values) for f in found])
+                partitions = [genetic(values, K, seed=100 * seed + r, generations=generations, **options) for r in runs]
+                mean = np.mean([sse_of(f, values) for f in partitions])
                 ratios.append(mean / plain.setdefault((n, seed), mean))
-                converged.extend(f.facts["convergence_generation"] for f in found)
+                converged.extend(f.facts["convergence_generation"] for f in partitions)
             cells += f"{np.mean(ratios):>10.3f}{np.mean(converged):>8.0f}"
         print(f"{name:<22}{cells}", flush=True)
     print()
 
 
 def small(quick: bool) -> None:
-    """The optimum of 11 records; MDAV against more."""
+    """How often the optimum of 11 records is reached; MDAV compared on 20 to 100 records."""
     from shoal.protections.microaggregation.methods.exact import exact
     from shoal.protections.microaggregation.methods.mdav import mdav
 

@@ -1,7 +1,7 @@
-"""Attribute grouping: evaluations a CPU second, what the caches save, the memetic search, D-GOMM against GOMM.
+"""Column groups: evaluations per CPU second with and without caches, the memetic search, D-GOMM against GOMM.
 
-`python benchmarks/grouping.py [evaluations|memetic|dynamic|exact|linkage|wide] …`: all parts if none is named. The data
-folder comes from SHOAL_DATA. All figures under the thesis's convention; CPU seconds of one thread.
+`python benchmarks/grouping.py [evaluations|memetic|dynamic|exact|linkage|wide] …` runs the named parts, or all. The
+data folder comes from SHOAL_DATA. All values have the convention of the GOMM thesis; times are CPU seconds of a thread.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def evaluations(folder: Path) -> None:
         rates[caching] = cost.requests / seconds
         print(
             f"Water, k = 25, caches {'on' if caching else 'off'}: {cost.requests} evaluations in {seconds:.2f} CPU s, "
-            f"{rates[caching]:.0f} a second (the thesis: 868 s for 10,200)"
+            f"{rates[caching]:.0f} per second (the thesis: 868 s for 10,200)"
         )
         if caching:
             print(
@@ -51,17 +51,17 @@ def evaluations(folder: Path) -> None:
 
 
 def memetic_table(folder: Path) -> None:
-    """The memetic search on Water at the k where more than one group pays, three seeds."""
+    """The memetic search on Water, three seeds, at the k where several column groups have a lower fitness than one."""
     values = load(folder, "water")
     for k in (25, 50, 100):
-        found, spent = [], []
+        fitnesses, spent = [], []
         for seed in range(3):
             started = time.process_time()
-            found.append(memetic(cost_of(values, k), seed=seed).evaluation.fitness)
+            fitnesses.append(memetic(cost_of(values, k), seed=seed).evaluation.fitness)
             spent.append(time.process_time() - started)
-        shown = ", ".join(f"{fitness:.3f}" for fitness in found)
+        shown = ", ".join(f"{fitness:.3f}" for fitness in fitnesses)
         print(
-            f"Water, k = {k}: {shown}; median {statistics.median(found):.3f} (thesis {BEST['water'][k][0]}), "
+            f"Water, k = {k}: {shown}; median {statistics.median(fitnesses):.3f} (thesis {BEST['water'][k][0]}), "
             f"at most {max(spent):.0f} CPU s"
         )
 
@@ -86,12 +86,12 @@ def dynamic(folder: Path) -> None:
 
 
 def proof(folder: Path) -> None:
-    """The optimum of Census at k = 100, proved."""
+    """The proved optimum of Census at k = 100."""
     started = time.process_time()
-    found = exact(cost_of(load(folder, "census"), 100))
+    optimum = exact(cost_of(load(folder, "census"), 100))
     print(
-        f"Census, k = 100: {found.evaluation.fitness:.4f} is the least of {found.groupings:,} groupings; "
-        f"{found.costed:,} of them costed in full, {time.process_time() - started:.0f} CPU s"
+        f"Census, k = 100: {optimum.evaluation.fitness:.4f} is the lowest of {optimum.groupings:,} column groupings; "
+        f"{optimum.costed:,} of them evaluated in full, {time.process_time() - started:.0f} CPU s"
     )
 
 
@@ -104,20 +104,20 @@ def linkage(folder: Path) -> None:
         for measure in (distance_linkage, probabilistic_linkage):
             measure(values[:50], protected[:50])
             started = time.process_time()
-            found = measure(values, protected)
-            print(f"{measure.__name__} {n} x {d}: {found.percent:.3f} % in {time.process_time() - started:.4f} CPU s")
+            linkage = measure(values, protected)
+            print(f"{measure.__name__} {n} x {d}: {linkage.percent:.3f} % in {time.process_time() - started:.4f} CPU s")
 
 
 def wide(folder: Path) -> None:
-    """10,000 made records of 50 columns that eight factors drive: what the default search makes of them."""
+    """The default search on 10,000 synthetic records of 50 columns that depend on eight factors."""
     rng = np.random.default_rng(5)
     values = rng.normal(size=(10_000, 8)) @ rng.normal(size=(8, 50)) + rng.normal(size=(10_000, 50))
     cost = GroupingCost(scale(values, "standard"), 25)
     started = time.process_time()
-    found = memetic(cost)
-    exactly = cost.exact(found.best)
+    result = memetic(cost)
+    exactly = cost.exact(result.best)
     print(
-        f"10,000 x 50, k = 25: fitness {exactly.fitness:.3f} in {len(found.best)} groups after {cost.requests:,} "
+        f"10,000 x 50, k = 25: fitness {exactly.fitness:.3f} in {len(result.best)} groups after {cost.requests:,} "
         f"groupings, {time.process_time() - started:.0f} CPU s"
     )
 

@@ -1,8 +1,8 @@
-"""Masking: CPU seconds of the tau test, tables, flows, the masked optimum and a memetic run; and a large file's memory.
+"""Masking: CPU seconds of the tau test, tables, flows, the masked optimum and a memetic run; memory of a large file.
 
-python benchmarks/masking.py            the made-up military file
-python benchmarks/masking.py large      1,000,000 records in 500 districts
-python benchmarks/masking.py hiding     six made files of 50,000 records, ten secrets each: what shows, what it costs
+python benchmarks/masking.py            the synthetic military file
+python benchmarks/masking.py large      1,000,000 records in 500 regions
+python benchmarks/masking.py hiding     six synthetic files of 50,000 records, ten secrets each: outliers left, time
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ def timed(name: str, work: Callable[[], Any]) -> Any:
 
 
 def small() -> None:
-    task = timed("made-up file and task", lambda: military_task(0))
+    task = timed("synthetic file and task", lambda: military_task(0))
     network = timed("table of nearest partners", lambda: Network(task))
     high = task.room.copy()
     high[task.outlying] = 10
-    flow = timed("flow with bounds on two districts", lambda: network.solve(np.zeros_like(high), high))
+    flow = timed("flow with bounds on two regions", lambda: network.solve(np.zeros_like(high), high))
     timed("flow for a given signal", lambda: network.reach(flow.counts))
     best = timed("masked optimum and lower bound", lambda: mask_by_flow(task, network=network))
     print(f"  metric {best.solutions[0].distortion}, lower bound {best.bound}, {len(best.solutions)} solutions")
@@ -48,9 +48,9 @@ def small() -> None:
     tau = MemeticSettings(runs=1, tau=True)
     seeded = timed("  with tau and flow seeds", lambda: mask_by_evolution(task, tau, seeds=seeds, network=network))
     for name, answer in (("plain", run), ("seeded", seeded)):
-        found = answer.solutions[0] if answer.solutions else answer.fittest
-        least = network.reach(found.counts).distortion
-        print(f"  {name}: {len(answer.solutions)} feasible, metric {found.distortion}, least for its signal {least}")
+        best = answer.solutions[0] if answer.solutions else answer.fittest
+        lowest = network.reach(best.counts).distortion
+        print(f"  {name}: {len(answer.solutions)} feasible, metric {best.distortion}, lowest for its signal {lowest}")
 
 
 def large(records: int = 1_000_000, districts: int = 500) -> None:
@@ -66,7 +66,7 @@ def large(records: int = 1_000_000, districts: int = 500) -> None:
     codes = np.stack([np.minimum(rng.geometric(min(0.6, 3 / k), records), k) for k in sizes], axis=1)
     values = matching_values(np.empty((records, 0)), codes)
     task = timed(
-        f"task: {records:,} records, {int(vital.sum()):,} vital", lambda: masking_task(district, vital, values)
+        f"task: {records:,} records, {int(vital.sum()):,} target records", lambda: masking_task(district, vital, values)
     )
     network = timed("table of nearest partners", lambda: Network(task))
     answer = timed("masked solutions by flow", lambda: mask_by_flow(task, network=network, budget=60))
@@ -79,13 +79,13 @@ def large(records: int = 1_000_000, districts: int = 500) -> None:
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB")
 
 
-# Counts of the true outliers, the ordinary counts' mean, the spread of the regions' sizes.
+# Counts of the outlier regions, mean of the ordinary counts, spread of the sizes of the regions.
 SHAPES: dict[str, tuple[dict[int, int], float, float]] = {
     "two peaks": ({7: 210, 23: 140}, 28.0, 0.0),
     "regions of many sizes": ({7: 210, 23: 140}, 28.0, 0.5),
     "small counts": ({7: 60, 23: 40}, 3.0, 0.0),
     "six peaks": ({3: 120, 7: 210, 11: 150, 23: 140, 31: 110, 38: 160}, 30.0, 0.0),
-    "a peak and a hole": ({7: 210, 23: 2}, 60.0, 0.0),
+    "high and low outlier": ({7: 210, 23: 2}, 60.0, 0.0),
     "one low peak": ({11: 75}, 28.0, 0.0),
 }
 
@@ -114,7 +114,7 @@ def made(shape: str, records: int = 50_000, regions: int = 40) -> pl.DataFrame:
 
 
 def hiding(secrets: int = 10) -> None:
-    """For every made file: what the masked signals show, how the vital records spread, and what it cost."""
+    """For every synthetic file: remaining outliers, regions that receive target records, and CPU seconds."""
     matching = ["age", "sex", "education", "income"]
     print(f"{'file':<24}{'hidden':>8}{'new':>5}{'rank':>6}{'regions':>9}{'heights':>9}{'chi2 p':>9}", end="")
     print(f"{'swaps':>7}{'metric':>9}{'guessed':>9}{'chance':>8}{'CPU s':>7}")

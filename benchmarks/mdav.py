@@ -1,6 +1,7 @@
-"""MDAV's two engines in CPU seconds, compilation apart, beside a kernel that only sweeps the distances.
+"""CPU seconds of the two engines of MDAV, compared with a kernel that only computes the distances.
 
-The sweep computes as many distances as the brute-force engine does: two for every record left, a pair of groups.
+This kernel computes as many distances as the brute-force engine: two per remaining record and pair of groups.
+Compilation is not counted.
 The farthest record from the centroid costs almost nothing (kernels/rim.py), so it is not counted.
 
     python benchmarks/mdav.py [--quick]
@@ -68,8 +69,8 @@ def main(quick: bool) -> None:
             print(f"{data:<11}{n:>9}{d:>4}{K:>4}  {'sweep':<7}{sweep:>9.3f}", flush=True)
         labels = []
         for engine in engines:
-            cpu, found = measure(lambda v=values, e=engine: mdav(v, K, engine=e))
-            labels.append(found.labels)
+            cpu, partition = measure(lambda v=values, e=engine: mdav(v, K, engine=e))
+            labels.append(partition.labels)
             ratio = f"{cpu / sweep:>9.2f}" if sweep else " " * 9
             bar = f"{BARS[data, n, d]:>9.1f}" if (data, n, d) in BARS else ""
             line = f"{data:<11}{n:>9}{d:>4}{K:>4}  {engine:<7}{cpu:>9.3f}{ratio}{bar}"

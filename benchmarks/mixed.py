@@ -1,8 +1,8 @@
-"""Mixed microaggregation: loss, changed cells, CPU seconds and memory, k = 5, MDAV beside the quick search.
+"""Mixed microaggregation: loss, changed cells, CPU seconds and memory of MDAV and the quick search, k = 5.
 
     python benchmarks/mixed.py [--survey | --adult | --million]
 
-The survey is in examples/, Adult comes from the folder SHOAL_DATA, the file of 1,000,000 records is made here, with
+The survey is in examples/, Adult comes from the folder SHOAL_DATA, the file of 1,000,000 records is synthetic, with
 five numbers and three nominal columns of 2, 8 and 12 values. Compilation is not counted; the memory is the peak of a
 process of its own, with the check of the release.
 """
@@ -34,16 +34,16 @@ def main() -> None:
     for name in ("survey", "adult", "million"):
         parser.add_argument(f"--{name}", action="store_true", help=f"only the {name}")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.million and given.here:
+    chosen = parser.parse_args()
+    if chosen.million and chosen.here:
         million()
         return
-    every = not (given.survey or given.adult or given.million)
-    if given.survey or every:
+    every = not (chosen.survey or chosen.adult or chosen.million)
+    if chosen.survey or every:
         compare("survey, 3,000 records", survey())
-    if given.adult or every:
+    if chosen.adult or every:
         compare("Adult, 30,162 records", adult())
-    if given.million or every:  # in a process of its own: the peak of memory is that of a process
+    if chosen.million or every:  # in a process of its own: the peak of memory is that of a process
         subprocess.run([sys.executable, __file__, "--million", "--here"], check=True)
 
 
@@ -51,8 +51,8 @@ def compare(title: str, table: Table) -> None:
     """Loss and changed cells of MDAV and the quick search, column by column."""
     shoal.microaggregate(made(500), K, effort="quick")  # loads every kernel
     runs = {"mdav": {"method": "mdav"}, "quick": {"effort": "quick"}}
-    found = {name: shoal.microaggregate(table, K, **options).facts for name, options in runs.items()}
-    print(f"\n{title}, {found['quick']['d']} columns, {found['quick']['dimensions']} dimensions")
+    results = {name: shoal.microaggregate(table, K, **options).facts for name, options in runs.items()}
+    print(f"\n{title}, {results['quick']['d']} columns, {results['quick']['dimensions']} dimensions")
     print(f"{'':24}" + "".join(f"{name:>12}" for name in runs))
     rows = {
         "loss as written, %": lambda facts: facts["information_loss"],
@@ -60,10 +60,10 @@ def compare(title: str, table: Table) -> None:
         "CPU s": lambda facts: facts["cpu_seconds"],
     }
     for label, value in rows.items():
-        print(f"{label:24}" + "".join(f"{value(facts):12.3f}" for facts in found.values()))
-    for column, facts in found["quick"]["per_column"].items():
+        print(f"{label:24}" + "".join(f"{value(facts):12.3f}" for facts in results.values()))
+    for column, facts in results["quick"]["per_column"].items():
         if "changed" in facts:
-            cells = (100 * run["per_column"][column]["changed"] for run in found.values())
+            cells = (100 * run["per_column"][column]["changed"] for run in results.values())
             print(f"{'changed ' + column + ', %':24}" + "".join(f"{cell:12.2f}" for cell in cells), flush=True)
 
 
@@ -82,9 +82,9 @@ def million() -> None:
     print(f"{facts['cpu_seconds']:.1f} CPU s (at most {MOST_CPU_SECONDS:.0f}), {clock:.1f} s by the clock")
     print(f"{checked:.1f} CPU s for the release check: {100 * checked / facts['cpu_seconds']:.0f} % (at most 33)")
     print(f"{peak:.2f} GB at the peak (at most {MOST_GIGABYTES})")
-    for column, told in facts["per_column"].items():
-        if "changed" in told:
-            print(f"changed {column}: {100 * told['changed']:.2f} %")
+    for column, measured in facts["per_column"].items():
+        if "changed" in measured:
+            print(f"changed {column}: {100 * measured['changed']:.2f} %")
 
 
 def survey() -> Table:

@@ -1,4 +1,4 @@
-"""What a run passes through: source files, changes of package, and how often each column is converted.
+"""Source files and changes of package in a run, and how often each column is converted.
 
     python benchmarks/profile_runs.py [--memory]
 
@@ -92,7 +92,7 @@ def run_command(*arguments: object) -> None:
 
 
 def _series(names: dict[str, Any]) -> tuple[Any, bool]:
-    """The column that a conversion is about, and whether it is whole, not only a list of its distinct values."""
+    """The column that a conversion gets, and whether it is a whole column, not a list of its distinct values."""
     import narwhals as nw
 
     if "series" in names:
@@ -116,11 +116,11 @@ def profile_runs(folder: Path) -> dict[str, Profile]:
     """The profiles of the three runs, after one that compiles and imports."""
     survey, release, roles = EXAMPLES / "survey.csv", folder / "release.csv", EXAMPLES / "roles.toml"
     steps = ("expenses=5000", "income=5000", "wealth=20000", "hours=10", "age=5")
-    given = [survey, "-k", 5, "--roles", roles, "--effort", "quick", "--seed", 1]
+    options = [survey, "-k", 5, "--roles", roles, "--effort", "quick", "--seed", 1]
     granularity = [part for step in steps for part in ("--granularity", step)]
     commands: dict[str, list[object]] = {
-        "microaggregate": ["microaggregate", *given, "-o", release],
-        "generalize": ["generalize", *given, *granularity, "-o", folder / "generalized.csv"],
+        "microaggregate": ["microaggregate", *options, "-o", release],
+        "generalize": ["generalize", *options, *granularity, "-o", folder / "generalized.csv"],
         "assess": ["assess", survey, release, "--quasi", "age,hours,income,expenses,wealth"],
     }
     profiles = {}

@@ -1,6 +1,6 @@
-"""`make bench`: every benchmark, one after the other (hours); `make bench ONLY="mdav classical"`: some of them.
+"""`make bench` runs every benchmark, which takes hours; `make bench ONLY="mdav classical"` runs some of them.
 
-Each is also a script of its own, with options that its first lines tell.
+Each is also a script; its first lines list its options.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-FIRST = ("verdicts", "mdav", "classical")  # short, and what the others build on
+FIRST = ("verdicts", "mdav", "classical")  # short; the others depend on what they measure
 
 
 def scripts(names: list[str]) -> list[Path]:
     """The named benchmarks, or all of them."""
-    found = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.py")) if path.name != "run.py"}
-    unknown = [name for name in names if name not in found]
+    available = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.py")) if path.name != "run.py"}
+    unknown = [name for name in names if name not in available]
     if unknown:
-        sys.exit(f"there is no benchmark {unknown[0]!r}; there are: {', '.join(found)}")
-    order = names or [*FIRST, *(name for name in found if name not in FIRST)]
-    return [found[name] for name in order]
+        sys.exit(f"Unknown benchmark {unknown[0]!r}. Available: {', '.join(available)}.")
+    order = names or [*FIRST, *(name for name in available if name not in FIRST)]
+    return [available[name] for name in order]
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""How long every search goes on after it is stopped: by another thread, and by Ctrl-C (SIGINT) on the command line.
+"""How long every search continues after a stop by another thread, and by Ctrl-C (SIGINT) on the command line.
 
     python benchmarks/stopping.py            # all; or the names of some
     python benchmarks/stopping.py hybrid mask-memetic
 
-Each search is given far more work than it can do, is stopped after SECONDS, and has to end within LIMIT seconds. "gave"
-says whether it had a result by then (the best so far) or ended without one. The kernels are compiled beforehand: one
-that is being compiled is not stopped.
+Each search gets far more work than it can do. It is stopped after SECONDS, and must end within LIMIT seconds. "gave"
+says whether it had a result by then (the best so far) or ended without one. The kernels are compiled in advance,
+because the compilation of a kernel cannot be stopped.
 
 Seconds with the library of kernels, on two cores that other work kept busy: by another thread at most 0.17 (the front
 of column groups), by Ctrl-C at most 1.01 (mask by the memetic search), where the file is checked and written as well.
@@ -36,7 +36,7 @@ SECONDS, LIMIT = 1.0, 2.0
 
 
 def numbers(n: int, d: int = 6) -> pl.DataFrame:
-    """Records in clusters, without any structure that a search could finish early with."""
+    """Records in clusters, with which no search finishes early."""
     rng = np.random.default_rng(n)
     centres = rng.normal(size=(40, d)) * 3
     values = centres[rng.integers(40, size=n)] + rng.normal(size=(n, d))
@@ -130,7 +130,7 @@ COMMANDS: dict[str, list[str]] = {
 
 
 def cancelled(search: Callable[[shoal.Control], Any], seconds: float) -> tuple[float, str]:
-    """Seconds from the stop to the end, and what came of it."""
+    """Seconds from the stop to the end, and the outcome."""
     control, outcome = shoal.Control(threads=2), ["ended before"]
 
     def body() -> None:

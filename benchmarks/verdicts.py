@@ -1,4 +1,4 @@
-"""Verdicts of the release check: what is written, what is refused, and by which checks.
+"""Verdicts of the release check: which files it passes, which it refuses, and by which checks.
 
     python benchmarks/verdicts.py [--only NAME …] [--draws 20] [--method mdav | auto] [--quick]
 
@@ -57,7 +57,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a trial; findings is None where the roles were refused before any work."""
+    """The outcome of a trial; findings is None if the roles were refused before any work."""
 
     written: bool
     text: str
@@ -68,25 +68,25 @@ class Verdict:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", default=[], help="names of files")
-    parser.add_argument("--draws", type=int, default=0, help="so many draws of each honest release, counted by check")
+    parser.add_argument("--draws", type=int, default=0, help="number of draws of each sound release, counted by check")
     parser.add_argument("--method", default="mdav", help="mdav, or auto with the quick effort")
     parser.add_argument("--quick", action="store_true", help="without files of more than 20,000 records")
-    given = parser.parse_args()
-    if given.draws:
-        count_alarms([name for name in NAMES if not given.only or name in given.only], given.draws, given.method)
+    chosen = parser.parse_args()
+    if chosen.draws:
+        count_alarms([name for name in NAMES if not chosen.only or name in chosen.only], chosen.draws, chosen.method)
         return
     print(HEAD)
     wrong = 0
     for trial in trials():
-        if given.only and trial.name not in given.only:
+        if chosen.only and trial.name not in chosen.only:
             continue
         frame = trial.frame()
-        if given.quick and frame.height > LARGE:
+        if chosen.quick and frame.height > LARGE:
             continue
-        verdict = judged(trial, frame, given.method)
+        verdict = judged(trial, frame, chosen.method)
         wrong += verdict.written != trial.sound
         print(line(trial, frame, verdict), flush=True)
-    print(f"{wrong} verdicts are not as they should be" if wrong else "every verdict is as it should be")
+    print(f"{wrong} verdicts are wrong" if wrong else "every verdict is right")
 
 
 def trials() -> Iterator[Trial]:
@@ -100,7 +100,7 @@ def trials() -> Iterator[Trial]:
 
 
 def judged(trial: Trial, frame: pl.DataFrame, method: str) -> Verdict:
-    """Protect and save as the trial says."""
+    """Protect and save a file as the trial requires."""
     search = {"method": method} if method != "auto" else {"method": "auto", "effort": "quick"}
     if frame.height > LARGE:  # mdav compares all pairs
         search = {"method": "auto", "effort": "quick"}
@@ -113,10 +113,10 @@ def judged(trial: Trial, frame: pl.DataFrame, method: str) -> Verdict:
         try:
             release.save(Path(folder) / f"release.{trial.ending}", **trial.saving)
         except PromiseError as error:
-            found = error.findings
-            if found is None:
+            findings = error.findings
+            if findings is None:
                 return Verdict(False, f"refused: {str(error)[:60]}", None, release.facts)
-            return Verdict(False, f"refused: {', '.join(f.check for f in found.blocking)}", found, release.facts)
+            return Verdict(False, f"refused: {', '.join(f.check for f in findings.blocking)}", findings, release.facts)
         return Verdict(True, "written", release.findings, release.facts)
 
 
@@ -126,9 +126,9 @@ def line(trial: Trial, frame: pl.DataFrame, verdict: Verdict) -> str:
     if verdict.findings is None or verdict.findings.figures is None:
         return start
     known = verdict.findings.figures.known
-    found = "" if known.linked is None else f"{known.linked:.1%}"
+    linked = "" if known.linked is None else f"{known.linked:.1%}"
     seconds = f"{verdict.facts['cpu_seconds']:8.2f}{verdict.findings.cpu_seconds:7.2f}"
-    return f"{start}{known.k:5}{found:>7}{seconds}  {', '.join(f.check for f in verdict.findings.warnings)}"
+    return f"{start}{known.k:5}{linked:>7}{seconds}  {', '.join(f.check for f in verdict.findings.warnings)}"
 
 
 def count_alarms(names: Sequence[str], draws: int, method: str) -> None:
@@ -207,8 +207,8 @@ def adults(folder: Path) -> Iterator[Trial]:
     roles = {"quasi": keys, "derived": {"education_num": ["education"]}, "drop": "fnlwgt",
              "confidential": ["capital_gain", "capital_loss", "salary"]}  # fmt: skip
     yield Trial("adult", "all roles", adult, roles, {"k": 5})
-    told = {**roles, "derived": {}, "confidential": [*roles["confidential"], "education_num"]}
-    yield Trial("adult", "education_num confidential", adult, told, {"k": 5}, sound=False)
+    roles_as_published = {**roles, "derived": {}, "confidential": [*roles["confidential"], "education_num"]}
+    yield Trial("adult", "education_num confidential", adult, roles_as_published, {"k": 5}, sound=False)
     yield Trial("adult", "8 of 15 protected", adult, {"quasi": keys[:8]}, {"k": 5}, sound=False)
     for name in ("adult", "mach2019"):
         path = folder / "arx" / f"{name}.csv"

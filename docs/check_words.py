@@ -1,7 +1,7 @@
 """Checks the words of the project: phrases that docs/project/style.md bans, and names that say nothing.
 
-README, CONTRIBUTING, SECURITY and the pages of docs/ must be free of them. In src/ each package may have at most as
-many as `words_left.toml` says: the numbers may only fall.
+README, CONTRIBUTING, SECURITY, the pages of docs/, the benchmarks and the files that build and test the project must
+not contain them. In src/ each package may have at most as many as `words_left.toml` says: the numbers may only fall.
 
     python docs/check_words.py           # report what is wrong; exit code 1 if there is anything
     python docs/check_words.py --lower   # write today's numbers of src/, where they are lower
@@ -23,6 +23,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[1]
 LEFT = Path(__file__).parent / "words_left.toml"
 PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/**/*.md", ".github/**/*.md")
+TOOLS = ("benchmarks/*.py", "docs/*.py", "*.py", ".ci/*", "pyproject.toml", "Makefile", "mkdocs.yml", "CITATION.cff")
 GENERATED = {"docs/commands.md"}  # made from the help texts in src/
 STYLE = {"docs/project/style.md"}  # quotes what it bans
 
@@ -106,6 +107,12 @@ def in_pages() -> list[Hit]:
     return [hit for path in checked for hit in of_page(path)]
 
 
+def in_tools() -> list[Hit]:
+    """Everything that is wrong in the benchmarks and in the files that build and test the project."""
+    paths = sorted({path for pattern in TOOLS for path in ROOT.glob(pattern) if path.is_file()} - {Path(__file__)})
+    return [hit for path in paths for hit in (of_module if path.suffix == ".py" else of_template)(path)]
+
+
 def in_source() -> dict[str, list[Hit]]:
     """Everything that is wrong in src/, by package."""
     readers = {".py": of_module, ".html": of_template, ".toml": of_template}
@@ -124,7 +131,7 @@ def allowed() -> dict[str, int]:
 
 def problems() -> list[str]:
     """What the check reports: every hit in a page, and every package with more than it may have."""
-    lines = [f"{hit.place}: {hit.text!r} ({hit.rule})" for hit in in_pages()]
+    lines = [f"{hit.place}: {hit.text!r} ({hit.rule})" for hit in (*in_pages(), *in_tools())]
     most = allowed()
     for package, hits in in_source().items():
         if len(hits) > most.get(package, 0):

@@ -25,7 +25,7 @@ def measures_table() -> str:
         name = f"{m.name}_COLUMN" if "{column}" in m.meaning else m.name
         meaning = m.meaning.replace("{column}", "a column")
         unit = " %" if m.unit == "%" else ""
-        needs = ", ".join((*m.needs, *(["weights, if there are any"] if m.weighted else [])))
+        needs = ", ".join(m.needs) + ("; weights are optional" if m.weighted else "")
         rows.append([f"`{name}`", m.kind, m.formula, m.range.replace("{n}", "n") + unit, m.better, meaning, needs])
     return table(["measure", "kind", "formula", "range", "better", "meaning", "needs"], rows)
 

@@ -111,7 +111,7 @@ def _sights_of_columns(path: Path, columns: list[str], ending: str) -> Iterator[
     is_arrow = ending in ARROW_FILES
     frame = pd.read_feather(path) if is_arrow else pd.read_parquet(path)
     yield "pandas, values", cells(frame[columns])
-    with contextlib.suppress(UnicodeDecodeError):  # bytes that are no text
+    with contextlib.suppress(UnicodeDecodeError):  # bytes that are not text
         yield "pandas, text", cells(frame[columns].astype(str))
     found = duckdb.from_arrow(feather.read_table(path)) if is_arrow else duckdb.read_parquet(_one_file(path))
     header = list(frame.columns)

@@ -42,7 +42,7 @@ def test_aggregate_median_of_a_group() -> None:
 
 def test_the_release_check_knows_the_median_of_a_group() -> None:
     """If most groups of four hold their median, the group with a row out of place is found; it is not if most hold
-    their upper middle, which is no aggregate that the release check knows."""
+    their upper middle, which is not an aggregate that the release check knows."""
     rng = np.random.default_rng(4)
     values = np.sort(rng.lognormal(3, 1, 40)).round(3)
     groups = values.reshape(10, 4)

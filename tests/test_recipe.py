@@ -96,7 +96,7 @@ def test_a_recipe_written_and_read_is_the_same(recipe: Recipe) -> None:
             assert found.startswith((name, '"'))
 
 
-def test_every_method_tells_what_it_may_be_given() -> None:
+def test_every_method_lists_its_arguments() -> None:
     for name in MICROAGGREGATE.method_names:
         allowed = {n for n, p in MICROAGGREGATE.of(name).items() if p.option.in_recipe}
         assert {"k", "quasi", "method", "round"} <= allowed

@@ -84,10 +84,10 @@ def test_missing_file(tmp_path: Path) -> None:
 
 
 def test_unreadable_file(tmp_path: Path) -> None:
-    assert "in.parquet" in refused(tmp_path, b"PAR1 this is no parquet", name="in.parquet")
+    assert "in.parquet" in refused(tmp_path, b"PAR1 this is not parquet", name="in.parquet")
 
 
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
+def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
     result = attempt("microaggregate", tmp_path, "-k", 3)
     assert result.exit_code == 2 and "folder" in result.stderr
 
@@ -194,7 +194,7 @@ BROKEN: dict[str, tuple[str | bytes, list[str], str]] = {
 
 @pytest.mark.parametrize("command", EVERY)
 @pytest.mark.parametrize("what", BROKEN)
-def test_every_command_tells_the_way_out(
+def test_every_command_says_what_to_type(
     command: str, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

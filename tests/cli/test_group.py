@@ -116,7 +116,7 @@ def test_pick_floor_and_fitness_on_the_command_line(file, tmp_path):
     assert json.loads(floor.stdout)["joint_k"] >= 3
     refused = attempt(*common, "--max-linkage", 0, "-o", tmp_path / "out.csv")
     assert refused.exit_code == 1 and not (tmp_path / "out.csv").exists()
-    assert "No column grouping keeps the floor" in refused.stderr and "raise --max-linkage" in refused.stderr
+    assert "No column grouping meets the limits" in refused.stderr and "raise --max-linkage" in refused.stderr
 
 
 @pytest.mark.parametrize(

@@ -18,19 +18,19 @@ import pytest
 
 import shoal
 
-# Ctrl-C comes when the progress has told this many things; the run is the command line's own.
+# Ctrl-C comes after this many calls of the progress function; the command line makes the run.
 INTERRUPTED = """
 import os, signal, sys
 from contextlib import contextmanager
 from shoal.cli import main, options
-after, told = int(sys.argv[1]), 0
+after, calls = int(sys.argv[1]), 0
 
 @contextmanager
 def watched(label):
     def progress(done, total, best=None, what=""):
-        global told
-        told += 1
-        if told == after:
+        global calls
+        calls += 1
+        if calls == after:
             os.kill(os.getpid(), signal.SIGINT)
     yield progress
 
@@ -150,7 +150,7 @@ MASKED = {
 
 @pytest.mark.filterwarnings("ignore:The groups of method 'genetic' lose")
 @pytest.mark.parametrize("name", PLAIN)
-def test_every_search_tells_how_far_it_is_and_its_best_and_the_trace_has_the_same(name: str, people: Path) -> None:
+def test_every_search_reports_its_progress_and_best_and_the_trace_has_the_same(name: str, people: Path) -> None:
     told: list[tuple[str, float, float, float | None]] = []
 
     def progress(done: float, total: float, best: float | None = None, what: str = "") -> None:

@@ -90,10 +90,10 @@ import json, os, sys, shoal
 from shoal.engine.control import Control
 records, state, noted = sys.argv[1:4]
 file, own, advance = os.open(noted, os.O_CREAT | os.O_WRONLY), 0.0, Control.advance
-def watched(control, work, *told):
+def watched(control, work, *progress):
     global own
     own += work
-    go_on = advance(control, work, *told)
+    go_on = advance(control, work, *progress)
     os.pwrite(file, b"%20d %20d" % (control.done, own), 0)
     return go_on
 Control.advance = watched
@@ -131,7 +131,7 @@ def test_what_was_done_is_not_done_again(records: Path, tmp_path: Path) -> None:
         if told:
             break
     proposals, own, sse = json.loads(told)
-    assert proposals == own  # what a release tells of its cost is what was done
+    assert proposals == own  # the release states the work that was done
     whole = shoal.microaggregate(records, K, effort="thorough", threads=1)
     assert sse == whole.facts["sse"] and whole.facts["proposals"] == pytest.approx(TOTAL, rel=1e-3)
 

@@ -95,7 +95,7 @@ def test_only_constant_columns_are_released_as_they_are(name: str) -> None:
     assert roles_of(gaps)[name] != "as-is", "a missing value is a value of its own"
 
 
-def test_the_weight_of_a_body_is_no_survey_weight() -> None:
+def test_the_weight_of_a_body_is_not_a_survey_weight() -> None:
     rng = np.random.default_rng(0)
     frame = pl.DataFrame({"weight": rng.uniform(40, 120, 200), "height": rng.uniform(1.5, 2.0, 200)})
     assert roles_of(frame) == {"weight": "quasi-identifier", "height": "quasi-identifier"}

@@ -222,15 +222,15 @@ TAMPERED: dict[str, tuple[str, Any]] = {
     "a snapshot of nobody": ("seen", np.zeros((1, 0), dtype=np.int32)),
     "a snapshot with a group of all": ("seen", np.zeros((1, 12), dtype=np.int32)),
     "unsettled of another size": ("unsettled", np.ones((1, 5))),
-    "unsettled that is no number": ("unsettled", np.full((1, 12), np.nan)),
+    "unsettled that is not a number": ("unsettled", np.full((1, 12), np.nan)),
     "unsettled beyond its range": ("unsettled", np.full((1, 12), 1e300)),
     "steps below zero": ("done", np.array([-5])),
     "steps beyond the end": ("done", np.array([10**12])),
     "proposals without end": ("proposals", np.array([2**62])),
-    "a temperature that is no number": ("hot", np.array([np.nan])),
+    "a temperature that is not a number": ("hot", np.array([np.nan])),
     "a temperature of zero": ("hot", np.array([0.0])),
     "snapshots without end": ("snapshots", np.array([2**40])),
-    "a loss that is no number": ("loss", np.array([np.nan])),
+    "a loss that is not a number": ("loss", np.array([np.nan])),
     "a stage below zero": ("stage", np.array(-1)),
     "a stage that is a list": ("stage", np.arange(3)),
     "words of text": ("words", np.array(["x"])),
@@ -268,10 +268,10 @@ RECOMBINED: dict[str, dict[str, Any]] = {
     "a basis of text": {"basis": ["ab", "cd"]},
     "duals of another size": {"duals": [1.0] * 5, "width": 3.0},
     "duals beyond whole numbers": {"duals": [2**70] * 12, "width": 3.0},
-    "duals that are no numbers": {"duals": [float("nan")] * 12, "width": 3.0},
+    "duals that are not numbers": {"duals": [float("nan")] * 12, "width": 3.0},
     "a width of nothing": {"duals": [1.0] * 12, "width": 0.0},
     "a width of text": {"duals": [1.0] * 12, "width": "3"},
-    "a bound that is no number": {"bound": float("inf")},
+    "a bound that is not a number": {"bound": float("inf")},
     "rounds of nothing": {"rounds": None},
     "an end that is a list": {"finished": []},
 }
@@ -382,7 +382,7 @@ def test_numbers_that_no_study_can_use(words: list[str], desk: Path) -> None:
 
 
 @pytest.mark.parametrize("weight", ["inf", "nan", "-1"])
-def test_weights_that_are_no_share(weight: str, desk: Path) -> None:
+def test_weights_that_are_not_shares(weight: str, desk: Path) -> None:
     result = attempt("generalize", "in.csv", "-k", "3", "--quasi", "age,town", "--weights", f"age={weight}")
     assert result.exit_code == 2 and "weights" in result.stderr, (result.output, result.exception)
 
@@ -482,7 +482,7 @@ def test_on_a_full_disk_nothing_is_left_and_nothing_is_lost(tmp_path: Path) -> N
     "words",
     [["look", "in.csv"], ["look", "in.csv", "--json"], ["data", "list"], ["--help"], ["--version"], ["mask", "--help"]],
 )
-def test_an_output_that_takes_no_more_is_told(words: list[str], desk: Path) -> None:
+def test_an_output_that_accepts_no_more_bytes_is_reported(words: list[str], desk: Path) -> None:
     with open("/dev/full", "w") as full:
         code = [sys.executable, "-m", "shoal", *words]
         done = subprocess.run(code, stdout=full, stderr=subprocess.PIPE, text=True)
@@ -525,7 +525,7 @@ def test_several_processes_save_to_one_target_at_once(tmp_path: Path) -> None:
 
 # -- SIGTERM -----------------------------------------------------------------------------------------------------------
 
-# The command line with a slow disk: it tells when a file is half written, and then waits to be ended.
+# The command line with a slow disk: it prints a line when a file is half written, and then waits to be ended.
 SLOW = """
 import sys, time
 import shoal.atomic
@@ -827,7 +827,7 @@ def test_what_cannot_be_measured_is_null_in_json(tmp_path: Path) -> None:
         assert result.exit_code or json.loads(result.stdout, parse_constant=pytest.fail)
 
 
-def test_too_little_memory_is_told(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_little_memory_is_reported(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import shoal.cli.look as command
 
     def fails(*_: Any, **__: Any) -> None:

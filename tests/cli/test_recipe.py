@@ -1,4 +1,4 @@
-"""Recipes: what is saved, and that a run is repeated to the bit."""
+"""Recipes: their content, and runs that are repeated bit for bit."""
 
 from __future__ import annotations
 

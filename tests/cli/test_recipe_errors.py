@@ -1,4 +1,4 @@
-"""What is said of a recipe that is wrong or no longer fits: always the line, and the way out."""
+"""Messages on a recipe that is wrong or no longer fits: they name the line and what to type."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_what_is_wrong_names_its_line(tmp_path: Path, text: str) -> None:
     assert f"line {line}" in str(caught.value) and words in str(caught.value)
 
 
-def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+def test_all_errors_are_reported_at_once(tmp_path: Path) -> None:
     recipe = tmp_path / "r.toml"
     recipe.write_text('[[steps]]\ndo = "microaggregate"\nk = 1.5\nround = 1\nquasi = "age"\n')
     result = run("run", recipe, code=2)
@@ -104,7 +104,7 @@ def test_what_does_not_fit_the_input_names_its_line(people: Path, text: str) -> 
     assert f"r.toml, line {line}: " in told and words in told
 
 
-def test_a_recipe_without_roles_is_told_what_to_add(people: Path) -> None:
+def test_the_message_on_a_recipe_without_roles_says_what_to_add(people: Path) -> None:
     recipe, out = people.parent / "r.toml", people.parent / "out.csv"
     step = '[[steps]]\ndo = "microaggregate"\nk = 3\nmethod = "mdav"\n[output]\nfile = "out.csv"\n'
     recipe.write_text(f'[input]\nfile = "people.csv"\nidentifiers = ["name"]\nquasi = ["age", "income"]\n{step}')

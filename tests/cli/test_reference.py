@@ -18,7 +18,7 @@ def test_the_command_reference_is_up_to_date() -> None:
     assert (DOCS / "commands.md").read_text(encoding="utf-8") == page(), "run: python docs/make_commands.py"
 
 
-def test_every_command_and_option_is_told() -> None:
+def test_every_command_and_option_is_in_the_reference() -> None:
     page = (DOCS / "commands.md").read_text(encoding="utf-8")
     context = click.Context(main, info_name="shoal")
     for name in commands():

@@ -32,7 +32,7 @@ def test_a_table_of_few_wide_rows_is_turned(capsys: pytest.CaptureFixture[str], 
     assert rows == [[f"d{d + 1}", *(str(100 * i + d) for i in range(1, 5))] for d in range(38)]
 
 
-def test_headers_take_several_lines_before_a_table_is_told_in_parts(
+def test_headers_take_several_lines_before_a_table_is_printed_in_parts(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tables, "PIPE", 60)

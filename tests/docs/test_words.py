@@ -68,3 +68,14 @@ def test_code_and_messages_of_a_page_are_left_alone(tmp_path: Path, monkeypatch:
     page.write_text("`told`\n\n```\nis told\n```\n\n*A message that is told*\n\nIt is told here.\n")
     monkeypatch.setitem(CHECK["of_page"].__globals__, "ROOT", tmp_path)
     assert [hit.place for hit in CHECK["of_page"](page)] == ["page.md:9"]
+
+
+def test_the_benchmarks_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "speed.py").write_text('"""Proposals a second."""\n')
+    (tmp_path / "Makefile").write_text("# the limit is told\n")
+    monkeypatch.setitem(CHECK["in_tools"].__globals__, "ROOT", tmp_path)
+    assert [(hit.place, hit.rule) for hit in CHECK["in_tools"]()] == [
+        ("Makefile:1", "told"),
+        ("benchmarks/speed.py:1", "rate"),
+    ]

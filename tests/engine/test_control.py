@@ -109,7 +109,7 @@ def test_a_control_within_the_body_of_another_stops_with_it() -> None:
     assert outer.call(body) and inner.stopped
 
 
-def test_when_stopped_is_told_once_and_also_if_it_comes_late() -> None:
+def test_when_stopped_is_called_once_and_also_if_it_comes_late() -> None:
     control, calls = Control(), []
     with control.when_stopped(lambda: calls.append(1)):
         control.stop()

@@ -28,7 +28,7 @@ def test_a_good_release_passes(tmp_path: Path, ending: str) -> None:
     for finding in gate:
         assert finding.finding
         assert (finding.todo == "") == (finding.status in ("ok", "info"))
-        assert finding.status != "ok" or finding.threshold is not None, finding  # nothing to compare with: only told
+        assert finding.status != "ok" or finding.threshold is not None, finding  # nothing to compare with
 
 
 def test_the_three_figures_of_a_good_release() -> None:
@@ -80,7 +80,7 @@ def test_swapped_values_keep_their_counts() -> None:
     assert raw["known-k"].status == "block" and raw.figures.known.uniques == ORIGINAL.height
 
 
-def test_a_bucket_of_suppressed_rows_below_k_is_told() -> None:
+def test_suppressed_rows_below_k_are_reported() -> None:
     original = pl.DataFrame({"a": ["x"] * 5 + ["y"] * 2, "b": ["u"] * 5 + ["v"] * 2})
     release = pl.DataFrame({"a": ["x"] * 5 + ["*"] * 2, "b": ["u"] * 5 + ["*"] * 2})
     gate = shoal.check(original, release, quasi=["a", "b"], k=5)
@@ -104,7 +104,7 @@ def test_a_release_of_suppressed_rows_only() -> None:
     assert gate["l"].figure is None and gate["suppressed"].figure == 3
 
 
-def test_minimality_is_told() -> None:
+def test_minimality_is_reported() -> None:
     assert found(RELEASE)["minimality"].status == "info"
     assert found(RELEASE, l=2)["minimality"].status == "warn"
 

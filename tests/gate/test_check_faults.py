@@ -101,7 +101,7 @@ def test_a_formula(tmp_path: Path, ending: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["-5", "+3.2", "-1e5", "-1,234.5", "-", "- 7", "-12 %", "a=b", "x@y"])
-def test_signed_numbers_are_no_formulas(text: str) -> None:
+def test_signed_numbers_are_not_formulas(text: str) -> None:
     original = cell(ORIGINAL, "town", 3, text)
     assert shoal.check(original, protected(original), **ROLES)["formulas"].status == "ok"
 
@@ -174,7 +174,7 @@ def test_an_index_in_a_parquet_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow"])
-def test_metadata_that_tells_the_seed_or_a_path(tmp_path: Path, ending: str) -> None:
+def test_metadata_that_disclose_the_seed_or_a_path(tmp_path: Path, ending: str) -> None:
     table = RELEASE.to_arrow().replace_schema_metadata({"seed": "42", "source": "/data/secret/original.csv"})
     path = tmp_path / f"r.{ending}"
     if ending == "parquet":

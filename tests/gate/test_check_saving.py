@@ -82,7 +82,7 @@ def save(table: pl.DataFrame, target: Path, key: int | str = 0, **saving: Any) -
     ],
     ids=["k", "untouched", "row", "identifier", "copy", "index", "column"],
 )
-def test_nothing_is_left_of_a_file_that_breaks_a_promise(
+def test_nothing_is_left_of_a_file_that_breaks_a_guarantee(
     tmp_path: Path, ending: str, table: pl.DataFrame, check: str
 ) -> None:
     target = tmp_path / f"out.{ending}"

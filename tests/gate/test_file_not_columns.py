@@ -282,7 +282,7 @@ def test_two_releases_side_by_side_give_the_original(survey: pl.DataFrame, tmp_p
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_a_sorted_file_is_refused_unless_shuffled_or_insisted_on(
+def test_a_sorted_file_is_refused_unless_it_is_shuffled_or_its_order_is_accepted(
     survey: pl.DataFrame, tmp_path: Path, ending: str
 ) -> None:
     path, out = written(survey.sort("income"), tmp_path, ending), tmp_path / f"out.{ending}"

@@ -74,7 +74,7 @@ def test_what_was_saved_is_a_path_with_its_check_and_recipe(tmp_path: Path) -> N
 
 
 def test_each_file_has_its_own_check(tmp_path: Path) -> None:
-    """The second file is no continuation of the first: each has its own findings and its own recipe."""
+    """The second file does not continue the first: each has its own findings and its own recipe."""
     release = made(tmp_path)
     kept = release.save(tmp_path / "kept.csv", keep_order=True)
     moved = release.save(tmp_path / "moved.csv", shuffle=True)

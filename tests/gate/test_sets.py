@@ -163,7 +163,7 @@ def test_the_command_line_names_quasi_identifiers_in_no_set(tmp_path: Path, endi
     options = ["-k", K, "--set", "town,sex", "--effort", "quick", *roles]
     answer = run("generalize", source, *options, "-o", target, code=1).output
     assert "in no set or column group: age" in answer and not target.exists()
-    few = write(frame.with_columns(age=pl.lit(30)), tmp_path / f"few.{ending}")  # a column that tells nobody apart
+    few = write(frame.with_columns(age=pl.lit(30)), tmp_path / f"few.{ending}")  # a column that distinguishes nobody
     run("generalize", few, *options, "-o", target)
     assert target.exists()
 
@@ -206,7 +206,7 @@ def test_a_mean_lies_within_its_group(numbers: list[float], repeats: int, weight
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_group_of_equal_values_keeps_the_value(tmp_path: Path, ending: str) -> None:
-    """Through the command line: groups of three equal numbers are released as they were, to the bit."""
+    """Through the command line: groups of three equal numbers are released unchanged, bit for bit."""
     bases = np.round(np.random.default_rng(3).permutation(np.arange(1, 41)) * 0.1 + 0.007, 3)
     frame = pl.DataFrame({"x": np.repeat(bases, 3), "y": np.repeat(bases[::-1] * 7.0, 3)})
     assert any(sum([x, x, x]) / 3 != x for x in bases)  # rounding would show

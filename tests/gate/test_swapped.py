@@ -43,7 +43,7 @@ def people(counts: list[int], sizes: list[int] | int = 200) -> pl.DataFrame:
 def finding(
     before: pl.DataFrame, after: pl.DataFrame, vital: tuple[str, list[str]] | None = GUARDS, **target: Any
 ) -> Finding:
-    """What the check finds of one target group, which is promised to be hidden if nothing else is said."""
+    """The findings on one target group; by default the release guarantees that it is hidden."""
     groups = () if vital is None else (Masked(("district",), vital[0], tuple(vital[1]), **target),)
     guarantees = Guarantees(Roles(), ("district",), (SameValues(("district",)), *groups))
     (found,) = masked.check(CheckContext(before, Written(after), guarantees, policy_named("default")))

@@ -245,7 +245,7 @@ def test_years_count_by_their_spread(survey: pl.DataFrame) -> None:
     assert given_away(before, after, ["born"], ["expenses", *LABELS])[0] == []
 
 
-def test_rows_of_one_household_are_no_evidence() -> None:
+def test_rows_of_one_household_are_not_evidence() -> None:
     """A rent finds the other persons of the household, who have the same income; it does not reveal the income."""
     income, rent = RNG.gamma(4, 10_000, 600).repeat(3), RNG.gamma(4, 200, 600).repeat(3)
     before = pl.DataFrame({"income": income, "rent": rent, "size": RNG.integers(1, 9, 600).repeat(3)})

@@ -65,7 +65,7 @@ class Case:
         how = dict(variant)
         given, ending = how.pop("given", "polars"), how.pop("ending", None)
         with warnings.catch_warnings(), tempfile.TemporaryDirectory() as place:
-            warnings.simplefilter("ignore")  # a warning is no part of the answer
+            warnings.simplefilter("ignore")  # a warning is not part of the result
             frame = self.data.frame(folder)
             frame = frame.select(name for name in frame.columns if name in self.columns)
             table = shoal.read(_given_as(given, frame, Path(place)), **self.roles)

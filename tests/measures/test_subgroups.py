@@ -289,7 +289,7 @@ def test_a_sector_total_that_is_off_by_a_factor_of_ten():
 
 
 def test_near_zero_no_factor_is_claimed():
-    """A share of one in five instead of 0, or of 1, is no factor of ten; another sign of a typical size is one."""
+    """A share of one in five instead of 0, or of 1, is below a factor of ten. Another sign of a typical size is not."""
     zero_one = np.array([0.0, 0.0, 0.0, 0.0, 1.0])
     assert far_off(zero_one, np.full(5, 0.2)).records == 0
     assert far_off(np.zeros(3), np.array([0.0, 2.0, 2.0])).largest_factor == 10.0

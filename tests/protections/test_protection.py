@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 import typing
 from collections.abc import Mapping
 from typing import Any
@@ -132,7 +133,15 @@ def test_weights_that_cannot_be_honoured_are_refused_before_the_search(
 def test_the_signature_and_the_help_of_the_function_are_readable() -> None:
     signature = inspect.signature(shoal.microaggregate)
     assert "Option(" not in str(signature) and signature.parameters["k"].annotation is int
-    assert "gamma: vmdav: Tendency of a group to grow" in (shoal.microaggregate.__doc__ or "")
+    assert "\n    gamma: Tendency of a group to grow beyond k" in (shoal.microaggregate.__doc__ or "")
+
+
+def test_the_docstring_of_every_protection_has_all_sections_and_parameters() -> None:
+    for protection in register().values():
+        arguments, sections = inspect.getdoc(protection.function).split("\n\nArgs:\n")[1].split("\n\nReturns:\n")
+        assert "\n\nRaises:\n" in sections
+        listed = re.findall(r"^    (\w+): [A-Z\d]", arguments, re.MULTILINE)
+        assert listed == list(inspect.signature(protection.function).parameters), protection.name
 
 
 def test_every_sentence_is_complete() -> None:

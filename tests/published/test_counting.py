@@ -48,13 +48,13 @@ def test_exact_probability_counts_chromosomes() -> None:
         assert candidate_probability(n, k) == Fraction(twin.candidates(n, k), (n // k) ** n)
 
 
-def test_the_printed_expression_is_no_bound() -> None:
+def test_the_printed_expression_is_not_a_bound() -> None:
     assert round(float(candidate_probability(30, 3)), 4) == 0.0016
     assert round(float(candidate_probability(11, 3)), 3) == 0.352
     assert round(float(published_bound(11, 3)), 3) == 0.022
     assert published_bound(30, 3) < candidate_probability(30, 3)
 
 
-def test_k_out_of_range_is_told() -> None:
+def test_k_out_of_range_is_reported() -> None:
     with pytest.raises(ShoalError, match="k must be between 2 and 5"):
         representatives(5, 6)

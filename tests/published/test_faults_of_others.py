@@ -86,9 +86,9 @@ def test_missing_values_leave_k_clear(tmp_path: Path) -> None:
     common = ("-k", 4, "--quasi", "a,b", "-o", target)
     assert attempt("microaggregate", numbers, *common).exit_code == 2 and not target.exists()
     assert attempt("generalize", source, *common, "--missing", "error").exit_code == 2 and not target.exists()
-    told = json.loads(run("microaggregate", source, *common, "--json").stdout)  # of labels: a value of its own, told
-    assert min(Counter(pl.read_csv(target).rows()).values()) == told["figures"]["known"]["k"] >= 4
-    gaps = next(f for f in told["findings"] if f["check"] == "missing")
+    result = json.loads(run("microaggregate", source, *common, "--json").stdout)
+    assert min(Counter(pl.read_csv(target).rows()).values()) == result["figures"]["known"]["k"] >= 4
+    gaps = next(f for f in result["findings"] if f["check"] == "missing")
     assert gaps["status"] == "warn" and gaps["figure"] == pl.read_csv(target)["b"].null_count() > 0
     assert "and 1 if it differs from every other cell" in gaps["finding"]
     run("generalize", source, *common, "--json")
@@ -123,8 +123,8 @@ def test_no_bucket_of_others_below_k(tmp_path: Path) -> None:
     counts = Counter(pl.read_csv(target).rows())
     starred = counts.pop(("*", "*"), 0)
     assert min(counts.values()) >= 5
-    told = json.loads(run("check", source, target, "--quasi", "job,age", "-k", 5, "--json").stdout)
-    assert ("suppressed" in told["warnings"]) == (0 < starred < 5)
+    result = json.loads(run("check", source, target, "--quasi", "job,age", "-k", 5, "--json").stdout)
+    assert ("suppressed" in result["warnings"]) == (0 < starred < 5)
     other = tmp_path / "other.csv"
     other.write_text("job,age\n" + "".join("other,other\n" if line in rare else f"{line}\n" for line in lines))
     refused = attempt("check", source, other, "--quasi", "job,age", "-k", 5, "--json")
@@ -168,8 +168,8 @@ def test_labels_are_not_exported_as_codes(tmp_path: Path) -> None:
     run(*common, "-o", tmp_path / "out.sav", "--json")
     _, meta = pyreadstat.read_sav(str(tmp_path / "out.sav"))
     assert meta.variable_value_labels["sex"] == {1.0: "woman", 2.0: "man"}
-    told = run(*common, "-o", tmp_path / "out.csv", "--json")
-    assert "cannot keep value labels: sex hold codes" in told.stderr
+    result = run(*common, "-o", tmp_path / "out.csv", "--json")
+    assert "cannot keep value labels: sex hold codes" in result.stderr
     checked = json.loads(run("check", source, tmp_path / "out.csv", *roles, "-k", 4, "--json").stdout)
     assert "labels" in checked["warnings"]
 

@@ -161,7 +161,7 @@ def test_the_bars_are_those_of_the_table() -> None:
     assert heights == pytest.approx([count / (1.06 * top) * 100 for count in found.before], abs=0.01)
 
 
-def test_hidden_bars_are_neither_drawn_nor_told() -> None:
+def test_hidden_bars_are_neither_drawn_nor_listed() -> None:
     values = np.random.default_rng(1).normal(0, 1, 300)
     found = bins(values, values, min_records=10)
     assert found is not None and found.hides and 0 in found.before

@@ -32,7 +32,7 @@ VALUES = arrays(np.float64, st.integers(1, 60), elements=st.floats(-1e9, 1e9, al
 
 
 @given(COUNTS, st.integers(1, 30))
-def test_what_is_hidden_is_no_small_number(counts: np.ndarray, least: int) -> None:
+def test_what_is_hidden_is_not_a_small_number(counts: np.ndarray, least: int) -> None:
     shown = without_small(counts, least)
     assert ((shown == 0) | ((shown == counts) & (shown >= least))).all()
     hidden = int(counts.sum() - shown.sum())
@@ -114,7 +114,7 @@ def test_the_curve_of_a_search() -> None:
     assert [c.name for c in curves] == ["first", "second"]
     chart = evolution(trace)
     assert chart is not None and ">first</text>" in chart.html("c", "t") and ">second</text>" in chart.html("c", "t")
-    assert evolution(trace[:1]) is None and evolution([]) is None  # a single look is no curve
+    assert evolution(trace[:1]) is None and evolution([]) is None  # a single point is not a curve
     assert evolution([trace[1], trace[0]._replace(done=11)]) is None  # a best that rises: several objectives
     assert [c.x for c in search_curves(trace[:2])] == [[1.0, 10.0]]
 

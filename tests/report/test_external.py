@@ -31,7 +31,7 @@ AS_IS: dict[str, Any] = {"as_is": {"town": REASON, "job": REASON}}
 
 @pytest.fixture
 def planted(tmp_path: Path) -> Path:
-    """A file whose every cell can be told from all others, in a folder and under a name to look for."""
+    """A file in which every cell is distinct; the tests look for its folder and its name in the report."""
     rng = np.random.default_rng(3)
     n = 300
     income = rng.normal(20_000, 5_000, n).round(7)
@@ -222,7 +222,7 @@ def test_draws_no_small_bars(kind: str, planted: Path, tmp_path: Path) -> None:
     bars = bars_of(text)
     assert len(bars) == 6
     assert all(count == 0 or count >= 10 for counts in bars for count in counts)
-    # What is drawn and what is said over it are the same counts, and nothing else is.
+    # The bars and their tooltips show the same counts, and nothing else.
     assert sorted(hover_counts(text)) == sorted(count for counts in bars for count in counts)
 
 
@@ -233,7 +233,7 @@ def test_draws_no_mark_for_a_record(kind: str, planted: Path, tmp_path: Path) ->
     drawn = re.findall(r"<svg role.*?</svg></div>", outside, re.DOTALL)
     assert "<figure>" in inside
     assert all(svg.count("<circle") <= 5 and svg.count("<title>") <= 40 for svg in drawn)
-    # Bars that were hidden have no height in the drawing either: an outline has only heights of counts that are told.
+    # Bars that were hidden have no height in the drawing either: an outline has only heights of counts that are shown.
     for svg, (before, after) in zip(
         [svg for svg in drawn if "Histogram" in svg], zip(*[iter(bars_of(outside))] * 2, strict=True), strict=True
     ):

@@ -97,7 +97,7 @@ def test_every_column_stands_with_its_role_and_why(mixed: Any, tmp_path: Path) -
     assert "without a role" not in told
 
 
-def test_statements_patterns_and_missing_reasons_are_told(tmp_path: Path) -> None:
+def test_statements_patterns_and_missing_reasons_are_reported(tmp_path: Path) -> None:
     frame = people().select("age", "income", "visits", "town", "branch")
     data = shoal.read(frame, quasi=["age", "income"], as_is=["v*", "town"], unit=False, no_confidential=True)
     release = shoal.microaggregate(data, k=3, method="mdav")

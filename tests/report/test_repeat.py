@@ -94,7 +94,7 @@ def people(tmp_path: Path) -> Path:
 
 
 def blocks(page: Path) -> dict[str, str]:
-    """What a page tells to type, by its title."""
+    """The commands of a page, by their titles."""
     found = re.findall(r"<h3>([^<]*)</h3>\s*<pre><code>(.*?)</code></pre>", page.read_text(encoding="utf-8"), re.DOTALL)
     return {title: html.unescape(text) for title, text in found}
 

@@ -100,7 +100,7 @@ def test_without_a_seed_the_recipe_brings_the_rows_together(files: tuple[Path, P
     assert "does not restore the original row order" in told
 
 
-def test_without_the_seed_nothing_that_compares_rows_is_told(files: tuple[Path, Path, Path], tmp_path: Path) -> None:
+def test_without_the_seed_no_part_compares_rows(files: tuple[Path, Path, Path], tmp_path: Path) -> None:
     original, kept, shuffled = files
     one, two, other = tmp_path / "one.html", tmp_path / "two.html", tmp_path / "other.csv"
     frame = pl.read_csv(kept)
@@ -127,7 +127,7 @@ def test_a_file_of_protected_columns_only_is_warned_of(files: tuple[Path, Path, 
     shoal.report_files(before, shuffled, tmp_path / "page.html", shuffled=True)
 
 
-def test_a_changed_column_is_no_other_order(files: tuple[Path, Path, Path]) -> None:
+def test_a_changed_column_is_not_another_order(files: tuple[Path, Path, Path]) -> None:
     before, kept, _ = (pl.read_csv(path) for path in files)
     other = kept.with_columns(pl.Series("illness", ["z"] * kept.height))
     shoal.assess(before, other, quasi=["age", "income"])

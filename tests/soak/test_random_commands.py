@@ -374,7 +374,7 @@ def read_back(path: Path, expected: Sequence[str], encoding: str) -> dict[str, l
 
 
 def _shown(frame: pl.DataFrame, expected: Sequence[str]) -> dict[str, list[Any]]:
-    names = [name.strip() for name in frame.columns]  # of a text file: blanks around a name are no part of it
+    names = [name.strip() for name in frame.columns]  # of a text file: blanks around a name do not belong to it
     assert names == [name.strip() for name in expected], f"columns {names}, not {expected}"
     return {
         name: ["*" if value == "*" else repr(value) for value in c.to_list()]

@@ -99,7 +99,7 @@ def test_labels_of_values_that_no_record_has_any_more_are_gone(tmp_path: Path, e
     labels = meta.variable_value_labels
     for name, texts in (("town", TOWNS), ("step", STEPS), ("kept", ["a", "b", "c", "d"])):
         assert labels[name] == {code: texts[code] for code in sorted(map(int, frame[name].unique()))}
-    assert "age" not in labels, "means are no codes"
+    assert "age" not in labels, "means are not codes"
     assert {"town", "age"} <= set(filter(meta.column_names_to_labels.get, frame.columns)), "column labels stay"
     assert set(meta.missing_ranges) == ({"kept"} if ending != "dta" else set())
     for text in (RARE, "ninety and more", "never used"):

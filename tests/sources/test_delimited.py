@@ -284,7 +284,7 @@ def test_the_endings_delimiter(tmp_path: Path) -> None:
         (b"PK\x03\x04rest", "a ZIP archive or Excel workbook"),
     ],
 )
-def test_broken_files_are_told(tmp_path: Path, text: str | bytes, message: str) -> None:
+def test_broken_files_are_reported(tmp_path: Path, text: str | bytes, message: str) -> None:
     with pytest.raises(InputError, match=message):
         read_file(put(tmp_path, text))
 
@@ -480,14 +480,14 @@ def test_options_are_checked(tmp_path: Path) -> None:
     assert read_file(put(tmp_path, "a\tb\n1\t2\n"), delimiter="tab")[0].columns == ["a", "b"]
 
 
-def test_what_an_encoding_lacks_is_told(tmp_path: Path) -> None:
+def test_what_an_encoding_lacks_is_reported(tmp_path: Path) -> None:
     frame, source = read_file(put(tmp_path, b"a,b\n\xe9,1\n"))
     with pytest.raises(InputError, match="'ł' cannot be written in the encoding of the input, cp1252"):
         write_file(frame.with_columns(a=pl.lit("ł")), tmp_path / "out.csv", source)
     assert not (tmp_path / "out.csv").exists()
 
 
-def test_nested_columns_are_no_text(tmp_path: Path) -> None:
+def test_nested_columns_are_not_text(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"'a' .* cannot be written as text. Write a .parquet file"):
         write_file(pl.DataFrame({"a": [[1, 2]]}), tmp_path / "out.csv")
 

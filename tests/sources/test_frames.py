@@ -189,7 +189,7 @@ def test_other_writers_column_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow"])
-def test_broken_column_files_are_told(ending: str, tmp_path: Path) -> None:
+def test_broken_column_files_are_reported(ending: str, tmp_path: Path) -> None:
     path = tmp_path / f"x.{ending}"
     path.write_bytes(b"no such thing" * 20)
     with pytest.raises(InputError, match=f"Cannot read .*x.{ending} as {ending}"):
@@ -223,7 +223,7 @@ def test_broken_column_files_are_told(ending: str, tmp_path: Path) -> None:
         (None, UsageError, "not builtins.NoneType"),
     ],
 )
-def test_what_is_no_table_is_told(frame: Any, error: type[Exception], message: str) -> None:
+def test_what_is_not_a_table_is_reported(frame: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         read(frame)
 

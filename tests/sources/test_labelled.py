@@ -231,7 +231,7 @@ def test_from_stata_to_spss_keeps_labels(stata: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore:Only .sav files")
 @pytest.mark.parametrize("ending", ["csv", "parquet", "xpt", "por"])
-def test_lost_labels_are_told(spss: Path, ending: str) -> None:
+def test_lost_labels_are_reported(spss: Path, ending: str) -> None:
     frame, source = read_file(spss)
     with pytest.warns(ShoalWarning, match="cannot keep value labels.* sex, age"):
         write_file(frame, spss.with_name(f"out.{ending}"), source)
@@ -266,7 +266,7 @@ def test_any_frame_is_written(ending: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["sav", "dta", "por", "xpt", "sas7bdat"])
-def test_broken_files_are_told(ending: str, tmp_path: Path) -> None:
+def test_broken_files_are_reported(ending: str, tmp_path: Path) -> None:
     (tmp_path / f"a.{ending}").write_bytes(b"nothing of the kind" * 50)
     with pytest.raises(InputError, match=f"Cannot read .*a.{ending} as .{ending}"):
         read(tmp_path / f"a.{ending}")
@@ -322,7 +322,7 @@ def test_a_text_that_the_format_would_cut_is_refused_with_its_row(tmp_path: Path
 
 
 @pytest.mark.parametrize("ending", ["sav", "zsav", "xpt"])
-def test_blanks_that_the_format_drops_are_told(tmp_path: Path, ending: str) -> None:
+def test_blanks_that_the_format_drops_are_reported(tmp_path: Path, ending: str) -> None:
     frame = pl.DataFrame({"age": [1.0, 2.0, 3.0], "note": ["a", " b ", "c "], "plain": [" a", None, ""]})
     with pytest.warns(ShoalWarning, match=r"lost in note \(2, the first in row 2\)\.$"):
         write_file(frame, tmp_path / f"out.{ending}")
@@ -335,7 +335,7 @@ def test_stata_keeps_blanks_at_the_end_of_a_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["sav", "dta", "xpt", "por"])
-def test_a_release_that_is_no_such_file_is_told(tmp_path: Path, ending: str) -> None:
+def test_a_release_that_is_not_such_a_file_is_reported(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"r.{ending}"
     path.write_bytes(b"no such thing" * 100)
     with pytest.raises(InputError, match="The release .* cannot be read"):

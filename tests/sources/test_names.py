@@ -81,7 +81,7 @@ def test_a_file_is_protected_and_checked_by_its_name(here: Path, ending: str, na
 
 
 @pytest.mark.parametrize("ending", FORMATS)
-def test_a_pattern_without_a_file_of_that_name_is_no_file(here: Path, ending: str) -> None:
+def test_a_pattern_without_a_file_of_that_name_is_not_a_file(here: Path, ending: str) -> None:
     put(a_frame(0), here / f"s1.{ending}")
     put(a_frame(0), here / f"s2.{ending}")
     for name in ("s*", "s[12]", "s?"):

@@ -364,7 +364,7 @@ def test_every_saved_release_is_read_again(tmp_path: Path, monkeypatch: pytest.M
 
 
 def unprotected(write: Any) -> Any:
-    """The writer of text files, not told what is protected."""
+    """The writer of text files, without the names of the protected columns."""
     return lambda frame, path, target, source, _protected: write(frame, path, target, source)
 
 
@@ -391,7 +391,7 @@ def test_no_record_of_a_single_protected_column_is_a_blank_line(tmp_path: Path, 
 
 
 def test_the_readers_know_the_quote_and_the_columns(tmp_path: Path) -> None:
-    """DuckDB takes an apostrophe for the quote, and 'x' for 'X', unless it is told."""
+    """DuckDB takes an apostrophe for the quote, and 'x' for 'X', by default."""
     frame = pl.DataFrame({"X": [1, 2, 3, 4] * 3, "x": ["'", "a", "b,c", "'"] * 3})
     for ending in ("csv", "parquet", "arrow"):
         write_file(frame, tmp_path / f"out.{ending}")

@@ -56,13 +56,13 @@ def test_targets_that_cannot_be_written(tmp_path: Path) -> None:
     assert check_place(tmp_path / "report.html") == tmp_path / "report.html"
 
 
-def test_a_device_is_no_target(tmp_path: Path) -> None:
+def test_a_device_is_not_a_target(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
     with pytest.raises(UsageError, match="exists and is not a regular file"):
         check_target(tmp_path / "pipe.csv")
 
 
-def test_the_input_is_no_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_input_is_not_a_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "in.csv"
     path.write_text("a,b\n1,2\n")
     (tmp_path / "soft.csv").symlink_to(path)

@@ -74,7 +74,7 @@ def test_made_sets_are_what_they_say() -> None:
     assert np.median(np.sqrt(squares.min(axis=1))) < 2.5
 
 
-def test_what_cannot_be_had_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_what_is_not_available_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("SHOAL_DATA", raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     with pytest.raises(InputError, match=r"'census' is not on this machine. Put it at .*census.csv \(or set SHOAL_"):

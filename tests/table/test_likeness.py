@@ -116,7 +116,7 @@ def test_every_kind_of_identifier_is_found(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", OTHERS)
-def test_other_columns_are_no_identifiers(kind: str) -> None:
+def test_other_columns_are_not_identifiers(kind: str) -> None:
     name, values = OTHERS[kind]
     assert identifier_reason(pl.Series(name, values)) is None
 
@@ -214,7 +214,7 @@ def test_households_without_a_name_need_consecutive_rows() -> None:
 
 
 @pytest.mark.parametrize("name", ["district_id", "household_size", "patient_age", "emp", "number", "family_income"])
-def test_names_about_units_or_places_are_no_units(name: str) -> None:
+def test_names_about_units_or_places_are_not_units(name: str) -> None:
     values = RNG.integers(0, 60, 1200)
     assert unit_reason(pl.DataFrame({name: values}), name) is None
     assert unit_reason(pl.DataFrame({"household_id": values}), "household_id") is not None

@@ -143,7 +143,7 @@ def test_no_confidential_in_a_file_gives_way_to_a_column_that_is(tmp_path: Path)
         ("[quasi", "is not valid TOML"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_told_with_its_name(tmp_path: Path, text: str, message: str) -> None:
+def test_errors_in_a_file_are_reported_with_its_name(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "roles.toml"
     path.write_text(text)
     with pytest.raises(InputError, match=message) as caught:

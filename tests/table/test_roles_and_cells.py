@@ -192,7 +192,7 @@ def test_filled_integers_stay_integers_if_the_median_is_one() -> None:
     assert table.frame["a"].to_list() == [1, None, 3]
 
 
-def test_nothing_left_is_told() -> None:
+def test_nothing_left_is_reported() -> None:
     table = read(pl.DataFrame({"a": [1, None], "b": [None, 2], "c": pl.Series([None, None], dtype=pl.Int64)}))
     with pytest.raises(InputError, match="Every row has a missing value in a, b"):
         table.with_missing("drop", ["a", "b"])
@@ -232,7 +232,7 @@ def test_new_values_are_checked() -> None:
     assert table.protected({}).columns == ["a"]
 
 
-def test_describe_tells_what_columns_look_like() -> None:
+def test_describe_shows_what_columns_look_like() -> None:
     table = read(pl.DataFrame({"a": [1, None, 1], "b": ["x", "y", "z"], "c": [[1], [1], None]}))
     assert [tuple(row) for row in table.describe()] == [
         ("a", "number", 1, 1, "1"),

@@ -13,7 +13,7 @@ Seed = Annotated[
     int,
     Option(
         "Seed of the search.",
-        default_text="0, and a secret for what hides",
+        default_text="0, and a random secret for choices that hide something",
         in_recipe=False,  # a recipe has one seed for all steps, at its top
     ),
 ]

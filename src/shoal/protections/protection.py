@@ -13,9 +13,10 @@ import functools
 import importlib
 import importlib.util
 import inspect
+import textwrap
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
@@ -29,6 +30,22 @@ R = TypeVar("R")
 
 # Arguments that every run accepts, even if the function has no such parameter.
 OF_EVERY_RUN = ("seed", "progress", "control")
+
+# Lines of a docstring that every protection shares: parameters that no `Option` declares, and the last sections.
+WITHOUT_OPTION = {
+    "data": "A `Table`, a data frame or a file.",
+    "secret": "128 random bits, hexadecimal, from which every choice is drawn. Shoal draws a new one if there is "
+    "neither a secret nor a seed.",
+    "progress": "A function that is called with the progress.",
+    "control": "An object for threads, progress and stopping, instead of `threads` and `progress`.",
+}
+RETURNS_AND_RAISES = """Returns:
+    The release: the protected table, how it was made, its measures and its findings. Nothing is written yet.
+
+Raises:
+    UsageError: An argument is unknown or not allowed; the message names it.
+    InputError: The data cannot be used; the message names the column and the row.
+    PromiseError: A guarantee cannot be kept for these data."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +204,7 @@ class Protection:
 
         plain = [p.replace(annotation=_without_option(p.annotation)) for p in signature.parameters.values()]
         protect.__signature__ = signature.replace(parameters=plain)  # type: ignore[attr-defined]
-        protect.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{self._parameter_lines()}"
+        protect.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{self._sections(signature.parameters)}"
         self.function = protect
         return protect
 
@@ -284,10 +301,12 @@ class Protection:
         error = unknown("argument", name, self.of(self.method_of(arguments), arguments))
         return ArgumentError(f"{self.name}: {error}", name)
 
-    def _parameter_lines(self) -> str:
-        """Return one line per parameter, for `help()`."""
-        lines = [f"{p.name}: {method_prefix(p)}{p.option.help}" for p in self.parameters.values()]
-        return "\n".join(lines)
+    def _sections(self, parameters: Iterable[str]) -> str:
+        """Return the sections Args, Returns and Raises of the docstring, for `help()` and the reference page."""
+        texts = WITHOUT_OPTION | {p.name: f"{p.option.help}{_for_methods(p)}" for p in self.parameters.values()}
+        lines = [f"{name}: {texts[name]}" for name in parameters if name in texts]
+        wrapped = [textwrap.fill(line, 116, initial_indent="    ", subsequent_indent=" " * 8) for line in lines]
+        return "\n".join(["Args:", *wrapped, "", RETURNS_AND_RAISES])
 
 
 def names(methods: Sequence[Method]) -> tuple[str, ...]:
@@ -297,6 +316,12 @@ def names(methods: Sequence[Method]) -> tuple[str, ...]:
 def method_prefix(parameter: Parameter) -> str:
     """Return the methods of a parameter, as a prefix of its help."""
     return f"{', '.join(parameter.option.of)}: " if parameter.option.of else ""
+
+
+def _for_methods(parameter: Parameter) -> str:
+    """Return the methods of a parameter, as a sentence after its help; '' if every method uses it."""
+    of = parameter.option.of
+    return f" Only for {', '.join(of[:-1])}{' and ' if of[:-1] else ''}{of[-1]}." if of else ""
 
 
 def spelling_of(kind: Any) -> Spelling | None:

@@ -61,7 +61,8 @@ def _figures(figures: Figures) -> Grid:
     rows = [[MeasureCell(title, meaning), *_cells(getattr(figures, name))] for name, title, meaning in SETS]
     note = (
         "k is the size of the smallest equivalence class. People found is the share of people whose record an intruder "
-        "picks who knows the original values of all these columns and takes the released record that fits best."
+        "finds. The intruder knows the original values of all these columns, and takes the released record that fits "
+        "best."
     )
     if figures.unit:
         note += " k and the unique records count persons or households, not rows."

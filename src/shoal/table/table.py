@@ -234,7 +234,8 @@ class Table:
         if missing.size:
             raise InputError(
                 f"The weight column {name!r} has {counted(missing.size, 'missing value')}, "
-                f"the first in row {self[name].row(int(missing[0]))}: every record needs a weight"
+                f"the first in row {self[name].row(int(missing[0]))}. Every record needs a weight: correct the "
+                "file, or remove --weight."
             )
         low = np.flatnonzero(values <= 0)
         if low.size:

@@ -1,4 +1,4 @@
-"""A loss that is no sum of squares drives every search, and what it forbids never comes out."""
+"""Every search works with a loss that is not a sum of squares, and never returns what this loss forbids."""
 
 from __future__ import annotations
 

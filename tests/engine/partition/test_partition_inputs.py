@@ -19,7 +19,7 @@ ALL = [*WEIGHTED, univariate]
 
 @pytest.mark.parametrize("method", ALL)
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, 1e151])
-def test_values_that_are_no_numbers_are_named(method, wrong):
+def test_values_that_are_not_numbers_are_named(method, wrong):
     values = np.zeros((9, 1))
     values[4, 0] = wrong
     with pytest.raises(InputError, match=r"record 4, column 0 \(counted from 0\)"):

@@ -214,7 +214,7 @@ def test_progress_ends_at_the_total_and_ctrl_c_gives_the_best_so_far() -> None:
         ({"start": KPartition(np.zeros(5, dtype=np.int64))}, "of the 12 records, not of 5"),
     ],
 )
-def test_a_wrong_option_is_told(options: dict[str, object], words: str) -> None:
+def test_a_wrong_option_is_reported(options: dict[str, object], words: str) -> None:
     with pytest.raises(ShoalError, match=words):
         genetic(np.arange(24.0).reshape(12, 2), 3, **options)  # type: ignore[arg-type]
 

@@ -111,7 +111,7 @@ def test_ctrl_c_ends_with_the_best_so_far() -> None:
         ({"mutation_rate": 2.0}, "mutation_rate must be between 0 and 1"),
     ],
 )
-def test_a_wrong_option_is_told(options: dict[str, Any], words: str) -> None:
+def test_a_wrong_option_is_reported(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ShoalError, match=words):
         hybrid(np.random.default_rng(0).normal(size=(30, 2)), 3, **{"generations": 5, **options})
 

@@ -314,7 +314,7 @@ def test_kinds_by_type_and_by_role():
         kind_of(read(frame, nominal="text", order={"text": ["a", "b"]}), "text")
 
 
-def test_numbers_with_a_slip_are_no_labels():
+def test_numbers_with_a_typing_error_are_not_labels():
     table = read(pl.DataFrame({"x": ["1", "2", "3", "many"]}))
     with pytest.raises(InputError, match="'x' holds mostly numbers.*'many' in row 4.*--nominal x.*--order x="):
         kind_of(table, "x")
@@ -592,7 +592,7 @@ def test_bounds_of_classes_add_up():
 # -- units -----------------------------------------------------------------------------------------------
 
 
-def test_five_rows_of_one_person_are_no_group_of_five():
+def test_five_rows_of_one_person_are_not_a_group_of_five():
     frame = pl.DataFrame(
         {"pid": np.repeat(np.arange(8), 5), "x": np.repeat(np.arange(8.0), 5) + np.tile(np.arange(5) / 50, 8)}
     )
@@ -635,7 +635,7 @@ def test_units_within_classes():
         microaggregate(read(frame, quasi="x", unit="pid"), 21, within=["c"])
 
 
-def test_a_group_that_was_merged_is_no_proved_optimum():
+def test_a_group_that_was_merged_is_not_a_proved_optimum():
     frame = pl.DataFrame({"pid": [0, 0, 1, 1, 2, 2], "x": [0.0, 0.1, 5.0, 5.1, 9.0, 9.1]})
     facts = microaggregate(read(frame, quasi="x", unit="pid"), 2, method="exact").facts
     assert "proved" not in facts and "gap" not in facts

@@ -1,4 +1,4 @@
-"""Bounds are never above the optimum, pricing equals enumeration, and `proved` is said only where it holds."""
+"""Bounds are never above the optimum, pricing equals enumeration, and `proved` is true only for an optimum."""
 
 from __future__ import annotations
 

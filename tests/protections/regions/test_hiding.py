@@ -269,7 +269,7 @@ def test_a_column_whose_values_lie_in_one_region_each_is_refused() -> None:
 
 
 @pytest.mark.parametrize("noise, tied", [(0.0, "follows"), (0.05, "follows"), (0.4, None), (1.0, None)])
-def test_ties_are_told_from_mere_correlation(noise: float, tied: str | None) -> None:
+def test_ties_are_distinguished_from_correlation(noise: float, tied: str | None) -> None:
     rng = np.random.default_rng(1)
     region = rng.integers(0, 30, 9000)
     column = np.where(rng.random(9000) < noise, rng.integers(0, 5, 9000), region % 5)

@@ -52,8 +52,8 @@ GENERALIZE = Protection(
     promises=(KAnonymity, LDiversity, TCloseness),
     methods=METHODS,
     files=(
-        ("mapping", "save_mapping", "Write the mapping of values to categories here (JSON)."),
-        ("legend", "save_legend", "Write the values of every category here (CSV). Publish it with the release."),
+        ("mapping", "save_mapping", "Write the mapping of values to categories to FILE (JSON)."),
+        ("legend", "save_legend", "Write the values of every category to FILE (CSV). Publish it with the release."),
     ),
     place=3,
 )
@@ -185,12 +185,11 @@ def generalize(
 ) -> "GeneralizedRelease":
     """Replace the values of the quasi-identifiers by categories, so that every class has at least k records.
 
-    Shoal does not generalize a column that is in no list of sets, but still counts it as known to an intruder. A number
-    without a granularity or cut points may be cut between any two of its values. order may be auto (any values may
-    form a category), alphabetical, frequency, taxonomy, codes or a list of values, for all columns or by column.
-    taxonomy is, by column, a file or nested dictionaries; its nodes are the categories. suppress is the share of
-    records that may be suppressed: Shoal suppresses no record or at least k. l may be a number, ("entropy", l) or
-    ("recursive", c, l).
+    Shoal does not generalize a column that is in none of the `sets`, but still counts it as known to an intruder. A
+    number without a granularity or cut points may be cut between any two of its values. `order` may be auto (any
+    values may form a category), alphabetical, frequency, taxonomy, codes or a list of values, for all columns or by
+    column. `taxonomy` maps each column to a file or to nested dictionaries; its nodes are the categories. Shoal
+    suppresses no record, or at least k records. `l` may be a number, ("entropy", l) or ("recursive", c, l).
 
     >>> import polars as pl
     >>> frame = pl.DataFrame({"age": [23, 25, 31, 60, 62, 65], "town": ["a", "a", "b", "c", "c", "c"]})

@@ -233,7 +233,7 @@ def _days(column: Column, codes: ColumnCodes, is_asked: bool) -> ColumnValues | 
     if is_ambiguous:
         notice(
             f"The dates of {column.name!r} may have the day or the month first. Shoal takes the day first. Write them "
-            "as 2001-03-31 if that is wrong"
+            "as 2001-03-31 if that is wrong."
         )
     every = iter(days)
     return ColumnValues(

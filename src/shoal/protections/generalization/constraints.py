@@ -35,7 +35,7 @@ class Rule:
         Diversity(self.l, self.kind, self.c)  # refuses an invalid l
         check_choice("distance", self.distance, DISTANCES)
         if self.t is not None and not 0 <= self.t <= 1:
-            raise UsageError(f"t must be between 0 and 1, not {self.t!r}")
+            raise UsageError(f"t must be between 0 and 1, not {self.t!r}.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -266,7 +266,7 @@ def _sets(sets: Sequence[Sequence[str]] | None, columns: Sequence[str], has_firs
     if outside:
         notice(
             f"Quasi-identifiers in no --set are released unchanged: {', '.join(outside)}. They count as known to an "
-            "intruder, so Shoal writes nothing unless k holds with them. Add them to a set, or give them another role"
+            "intruder, so Shoal writes nothing unless k holds with them. Add them to a set, or give them another role."
         )
     return [[columns.index(name) + has_first for name in chosen] for chosen in sets]
 

@@ -32,7 +32,7 @@ def limited(problem: Problem, suppress: float) -> Problem:
     notice(
         f"--suppress {suppress:g} allows {problem.allowed:,} of {problem.n:,} records, fewer than k = {problem.k}. "
         "Suppressed records hide among each other only if there are at least k of them, so Shoal suppresses none. "
-        f"The smallest share that has an effect is --suppress {smallest_share:g}"
+        f"Use --suppress {smallest_share:g} or more to suppress records."
     )
     return replace(problem, allowed=0)
 

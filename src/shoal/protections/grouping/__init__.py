@@ -80,12 +80,12 @@ def group_attributes(
     ] = None,
     size: Annotated[int | None, Option("Number of columns per column group.", 1, of=SIZED)] = None,
     convention: Annotated[
-        Literal["sound", "thesis"], Option("How loss and risk are measured; thesis: as in the GOMM thesis.")
+        Literal["sound", "thesis"], Option("Convention for loss and risk; thesis is that of the GOMM thesis.")
     ] = "sound",
     within_groups: Annotated[
         Literal["auto", "search", "mdav"],
         Option(
-            "How records are grouped inside a column group: by the search of shoal microaggregate, or by MDAV as "
+            "Method that groups the records inside a column group: the search of shoal microaggregate, or MDAV as "
             "published. auto: the one with the lower fitness; mdav with --convention thesis.",
             absent_in_recipe="mdav",
         ),
@@ -156,9 +156,9 @@ def group_attributes(
 ) -> "GroupedRelease":
     """Find column groups with the best balance of loss and risk, and microaggregate each column group by itself.
 
-    groups are your own column groups instead of a method, by column name or by number from 1. The convention is sound
-    (standardized columns, Euclidean distance) or thesis (as in the GOMM thesis, where the last record group may be
-    smaller than k).
+    `groups` takes your own column groups instead of a method, by column name or by number from 1. The convention is
+    sound (standardized columns, Euclidean distance) or thesis (as in the GOMM thesis, where the last record group may
+    be smaller than k).
     """
     from shoal.protections.grouping.floor import Floor
     from shoal.protections.grouping.gomm import GommSettings, times_per_generation

@@ -56,7 +56,7 @@ def measures(facts: Mapping[str, Any]) -> list[list[Any]]:
         *rows,
         ["smallest group of records within a column group", facts["smallest_group"]],
         ["joint k, over all columns (measured, not guaranteed)", facts["joint_k"]],
-        ["splits evaluated", facts["evaluations"]],
+        ["column groupings evaluated", facts["evaluations"]],
     ]
 
 
@@ -77,11 +77,11 @@ def split_note(facts: Mapping[str, Any]) -> list[str]:
     if facts.get("split_pays", True):
         return []
     if len(facts["groups"]) == 1:
-        return ["No split pays: one group of all columns has the lowest fitness."]
+        return ["One group of all columns has the lowest fitness."]
     fitness = facts["baselines"]["all"]["fitness"]
     return [
-        f"No split pays: one group of all columns has fitness {fitness:.4f}, these "
-        f"{counted(len(facts['groups']), 'group')} {facts['fitness']:.4f}. Use --method all."
+        f"One group of all columns has a lower fitness: {fitness:.4f}. These "
+        f"{counted(len(facts['groups']), 'column group')} have {facts['fitness']:.4f}. Use --method all."
     ]
 
 

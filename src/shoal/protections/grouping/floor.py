@@ -43,6 +43,6 @@ class Floor:
             limits.append(f"linkage at most {self.max_percent:g} % (--max-linkage)")
             ways.append("raise --max-linkage")
         return PromiseError(
-            f"No column grouping keeps the floor: {' and '.join(limits)}. {what} has joint k {joint_k} and linkage "
+            f"No column grouping meets the limits: {' and '.join(limits)}. {what} has joint k {joint_k} and linkage "
             f"{linkage:.4g} %. Nothing is written: {alternatives(ways)}."
         )

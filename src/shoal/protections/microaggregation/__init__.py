@@ -53,13 +53,13 @@ MICROAGGREGATE = Protection(
     example="shoal microaggregate survey.csv -k 5 --roles roles.toml -o release.csv --report report.html",
     summary="Replace values by those of groups of at least k similar records.",
     about="Numbers get the group's mean, ordinal columns its median, nominal columns its most frequent value. Without "
-    "--quasi, every column without a role is protected.",
-    promise="Every record shares its protected columns with at least k - 1 others.",
+    "--quasi, Shoal protects every column without a role.",
+    promise="Every record shares its values in the protected columns with at least k - 1 others.",
     limits=(
         ("Group means are exact.", "All but one member of a group, together, can compute the last one's value."),
         (
-            "Extremes are pulled in.",
-            "Means are kept; variances shrink, and the largest and smallest values move inwards.",
+            "Averages lie inside the data.",
+            "Means are kept; variances shrink, and the largest and smallest values move towards the middle.",
         ),
     ),
     promises=(KAnonymity,),
@@ -156,8 +156,8 @@ def microaggregate(
 ) -> "Release":
     """Replace the quasi-identifiers of each record by the values of its group of at least k records.
 
-    data is a Table, a frame or a file. Without quasi, the columns are those that the table names, or every column
-    without a role. Numbers get the group's mean, ordinal columns the median, nominal columns the mode.
+    Numbers get the group's mean, ordinal columns the median, nominal columns the mode. Without `quasi`, Shoal protects
+    the quasi-identifiers of the table, or every column without a role.
 
     >>> import polars as pl
     >>> frame = pl.DataFrame({"age": [23, 25, 31, 60, 62, 65], "sex": ["f", "f", "m", "m", "m", "m"]})

@@ -48,7 +48,7 @@ MASK = Protection(
     promises=(SameValues, Masked),
     methods=METHODS,
     roles=(),
-    files=(("swaps", "save_swaps", "Write the list of swaps here (CSV)."),),
+    files=(("swaps", "save_swaps", "Write the list of swaps to FILE (CSV)."),),
     hides_records=False,
     draws_from_secret=True,
     place=5,
@@ -94,26 +94,33 @@ def mask_group(
     ] = None,
     thresholds: Annotated[
         Sequence[float] | None,
-        Option("Signal values to bring these regions to, one per region.", needs="outliers", spelling=Numbers()),
+        Option("New signal values of the regions in --outliers, one per region.", needs="outliers", spelling=Numbers()),
     ] = None,
     nth: Annotated[int, Option("Automatic threshold: the nth largest ordinary value.", 1, excludes="thresholds")] = 1,
     rule: Annotated[
         ThresholdRule,
-        Option("Automatic threshold: that value, or that value minus a fifth of the gap.", excludes="thresholds"),
+        Option(
+            "Automatic threshold. largest: the value of --nth. below: that value minus a fifth of its distance to the "
+            "outlier.",
+            excludes="thresholds",
+        ),
     ] = "largest",
-    restriction: Annotated[RestrictionShape, Option("How compatibility falls above the threshold.")] = "zmf",
+    restriction: Annotated[RestrictionShape, Option("Shape of the compatibility above the threshold.")] = "zmf",
     root: Annotated[bool, Option("Compute compatibility as printed in the publication, with a square root.")] = False,
     alpha: Annotated[float, share("Level of the tau test that finds the original outliers.")] = 0.01,
-    alphas: Annotated[Sequence[float], Option("Levels of the tau test to hide at.", spelling=Numbers())] = ALPHAS,
+    alphas: Annotated[
+        Sequence[float], Option("Levels of the tau test at which the group is hidden.", spelling=Numbers())
+    ] = ALPHAS,
     side: Annotated[Side, Option("Side of the tau test.")] = "both",
     compatibility: Annotated[
-        float | None, Option("Smallest compatibility.", 0, 1, default_text="0.95, published: 0.5")
+        float | None,
+        Option("Smallest compatibility that a solution may have.", 0, 1, default_text="0.95, published: 0.5"),
     ] = None,
     sensitivity: Annotated[float, share("Share of the outliers that may stay; it needs --settings published.")] = 0.0,
     distortion: Annotated[
         float | None, Option("Largest share of the worst distortion.", 0, 1, default_text="0.5, published: 0.3")
     ] = None,
-    decoys: Annotated[int, Option("Ordinary regions, drawn at random, that are made to stand out.", 0)] = 0,
+    decoys: Annotated[int, Option("Number of ordinary regions, drawn at random, that become outliers.", 0)] = 0,
     pick: Annotated[
         int | None,
         Option(
@@ -158,11 +165,10 @@ def mask_group(
 ) -> "GroupRelease":
     """Swap the regions of target records with those of similar other records, so that no outlier region is left.
 
-    With the settings hiding, original outliers are neither outliers nor the largest regions at any of alphas in any
-    signal, and there is no new outlier. With published (Chertov and Tavrov 2017), no original outlier is an outlier at
-    alpha in one signal. The memetic method needs the published settings. compatibility, sensitivity and distortion
-    decide whether a solution is feasible. secret: 128 random bits, hexadecimal, from which every choice is drawn; Shoal
-    draws a new one if there is neither a secret nor a seed.
+    With `settings="hiding"`, original outliers are neither outliers nor the largest regions at any of `alphas` in any
+    signal, and there is no new outlier. With `settings="published"` (Chertov and Tavrov 2017), no original outlier is
+    an outlier at `alpha` in one signal. The memetic method needs the published settings. `compatibility`,
+    `sensitivity` and `distortion` decide whether a solution is feasible.
     """
     options = {name: value for name, value in MASK.method_options(method, locals()).items() if value is not None}
     from shoal.protections.regions.protect import Aim, Matching, OutlierChoice, Searching, Target, protect

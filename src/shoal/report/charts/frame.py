@@ -47,7 +47,7 @@ class Frame:
             tag("line", class_="g", x1=0, x2="100%", y1=percent(1 - t.share), y2=percent(1 - t.share))
             for t in self.y.ticks
         ]
-        beside = [
+        side_marks = [
             tag("text", words(t.text), x=-8, y=percent(1 - t.share), dy=".34em", text_anchor="end")
             for t in self.y.ticks
         ]
@@ -58,7 +58,7 @@ class Frame:
             else Markup(""),
         ]
         base = tag("line", class_="ax", x1=0, x2="100%", y1="100%", y2="100%")
-        return joined((*grid, *beside, *map(_tick, self.x.ticks), base, *titles))
+        return joined((*grid, *side_marks, *map(_tick, self.x.ticks), base, *titles))
 
 
 def _tick(tick: Tick) -> Markup:
