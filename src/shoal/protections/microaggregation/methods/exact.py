@@ -57,4 +57,6 @@ def exact(
         return prove(values, k, partition, seconds=seconds, control=control)
     start = path(values, k, weights=weights)
     labels = best_by_subsets(values, weights, k, start.labels.copy(), control.flag)
-    return KPartition(labels, {"proved": not control.stopped, **control.facts})
+    if control.stopped:
+        return KPartition(labels, {"proved": False, **control.facts})
+    return KPartition(labels).as_optimal(values, weights)

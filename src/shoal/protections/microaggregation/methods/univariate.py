@@ -29,4 +29,4 @@ def univariate(values: Floats, k: int) -> KPartition:
     order = np.argsort(values[:, 0], kind="stable")
     labels = np.empty(len(values), dtype=np.int64)
     labels[order] = optimal_cut(values[order], np.ones(len(values)), k)
-    return KPartition(labels)
+    return KPartition(labels).as_optimal(values)
