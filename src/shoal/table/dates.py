@@ -70,7 +70,7 @@ def days_of_texts(texts: Sequence[str]) -> ReadDates | None:
 
 
 def first_without_date(texts: Sequence[str]) -> tuple[str, float] | None:
-    """The first text that is no date where most of them are dates, and the share of dates; None if few are."""
+    """The first text that is not a date where most of them are dates, and the share of dates; None if few are."""
     some = [text for text in texts if any(character.isdigit() for character in text)]
     for form in (*OTHERS, *DAY_FIRST, *MONTH_FIRST):
         if not any(_days([TIME.sub("", text.strip())], form) for text in some[:5]):
