@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from command_line import run
+from shoal.protections.microaggregation.command import _distance
 
 KEYS = {
     "n", "d", "k", "method", "sse", "sst", "information_loss", "groups", "smallest_group", "largest_group",
@@ -183,3 +184,9 @@ def test_a_small_file_is_proved_without_being_asked(people: Path) -> None:
 def test_a_proof_about_squared_distances_does_not_claim_the_loss_of_medians(people: Path) -> None:
     shown = run("microaggregate", people, "-k", 3, *ROLES, "--effort", "quick", "--aggregate", "median").stdout
     assert "(proved optimal)" not in shown and "labels, medians or rounding add the rest" in " ".join(shown.split())
+
+
+def test_a_gap_is_never_shown_as_zero():
+    facts = {"proved": False, "gap": 0.002, "information_loss": 10.0, "lower_bound": 9.9998}
+    assert _distance(facts) == "gap below 0.01 %"
+    assert _distance({**facts, "gap": 0.26}) == "gap 0.26 %"

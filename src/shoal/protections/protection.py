@@ -280,12 +280,21 @@ class Protection:
             yield parameter.name, problem
         needs, excludes = parameter.option.needs, parameter.option.excludes
         if excludes in set_names:
-            yield parameter.name, f"{excludes} and {parameter.name} cannot be combined. Remove one of them."
-        if needs is not None and needs not in set_names:
             yield (
                 parameter.name,
-                f"{parameter.name} has no effect without {needs}. Add {needs}, or remove {parameter.name}.",
+                f"{self._shown(excludes)} and {parameter.name} cannot be combined. Remove one of them.",
             )
+        if needs is not None and needs not in set_names:
+            needed = self._shown(needs)
+            yield (
+                parameter.name,
+                f"{parameter.name} has no effect without {needed}. Add {needed}, or remove {parameter.name}.",
+            )
+
+    def _shown(self, name: str | None) -> str:
+        """The name of a parameter, and that of its option if it has another one."""
+        flag = self.parameters[name].option.flag if name in self.parameters else None
+        return str(name) if flag is None else f"{name} ({flag})"
 
     def _set(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         return tuple(n for n, value in arguments.items() if n in self.parameters and self.parameters[n].is_set(value))
@@ -294,7 +303,7 @@ class Protection:
         parameter = self.parameters[name]
         others = [n for n, p in self.parameters.items() if method in p.option.of and p.option.on_command_line]
         uses = f"The options of {method} are {', '.join(others)}." if others else f"{method} has no options of its own."
-        also = f", or to {parameter.option.also_with}" if parameter.option.also_with else ""
+        also = f", or to {self._shown(parameter.option.also_with)}" if parameter.option.also_with else ""
         return f"The method {method} does not use {name}: it belongs to {', '.join(parameter.option.of)}{also}. {uses}"
 
     def _unknown(self, name: str, arguments: Mapping[str, Any]) -> ArgumentError:

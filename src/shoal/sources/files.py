@@ -81,7 +81,8 @@ def write_file(
     form = format_of(path)
     table = _in_one_form(as_polars(frame), protected)
     if not form.warns_of_loss and source is not None and source.labels is not None:
-        lost = [name for name in table.columns if name in source.labels.values]
+        of_column = source.labels.values
+        lost = [name for name in table.columns if not set(of_column.get(name, ())).isdisjoint(table[name].unique())]
         if lost:
             notice(f"{path.suffix} files cannot keep value labels: {', '.join(lost)} hold codes without labels.")
     with atomically(path) as temporary:

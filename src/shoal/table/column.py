@@ -150,6 +150,15 @@ class Column:
         return declared if declared and self.source and self.source.untouched(self.series.to_polars()) else ()
 
     @property
+    def absent(self) -> Bools:
+        """The cells without a value: null, NaN, or a code that the file declares missing, labelled codes included."""
+        stored = self.stored
+        if not self.missing_codes:
+            return stored.missing
+        gone = [value is None or self.is_declared_missing(value) for value in stored.values]
+        return np.array([*gone, True])[stored.codes]
+
+    @property
     def is_exact(self) -> bool:
         """Whether float64 can hold each whole number of the column."""
         if not self.series.dtype.is_integer():
@@ -187,7 +196,7 @@ class Column:
             texts = [str(value) for value in present]
             return _recoded(stored, sorted(set(texts)), texts, numeric=False)
         floats = [float(value) for value in present]
-        meant = [None if self._is_declared_missing(value) else value for value in floats]
+        meant = [None if self.is_declared_missing(value) else value for value in floats]
         distinct = sorted({value for value in meant if value is not None})
         if len(distinct) == len(present):
             return replace(stored, values=[*distinct, *stored.values[len(present) :]])
@@ -230,9 +239,12 @@ class Column:
             series = _shown(series)
         return replace(_coded(series), dated=dated)
 
-    def _is_declared_missing(self, value: float) -> bool:
-        ranges = [codes for codes in self.missing_codes if isinstance(codes[0], (int, float))]
-        return any(lowest <= value <= highest for lowest, highest in ranges)
+    def is_declared_missing(self, value: float | str) -> bool:
+        """Whether the file declares a stored value missing."""
+        return any(
+            isinstance(value, str) == isinstance(lowest, str) and lowest <= value <= highest
+            for lowest, highest in self.missing_codes
+        )
 
     # -- rows --------------------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ import numpy as np
 from shoal.arrays import Floats, Ints
 from shoal.errors import InputError, UsageError, check_choice
 from shoal.table.choices import ORDERS, UNITS
-from shoal.table.dates import unit_edges
+from shoal.table.dates import days_of_texts, unit_edges
 from shoal.table.taxonomy import Splits, Taxonomy, splits_of
 
 MOST_EXACT = 400  # largest number of distinct numbers without a granularity
@@ -171,11 +171,13 @@ def numeric_domain(
         positions = _with_missing(np.arange(len(edges) - 1.0), len(edges) - 1 if missing else None)
         return Domain(name, True, (), edges, positions, missing=missing, whole=whole, is_open=is_open)
     if len(numbers) > MOST_EXACT:
+        are_dates = whole and days_of_texts([f"{value:.0f}" for value in numbers]) is not None
         step = _round_step((numbers[-1] - numbers[0]) / 50)
+        shown, in_python = ("month", "'month'") if are_dates else (f"{step:g}", f"{step:g}")
         raise UsageError(
             f"The column {name!r} has {len(numbers):,} distinct numbers, which is too many to use each of them. Add a "
-            f"granularity, for example --granularity {name}={step:g} (granularity={{{name!r}: {step:g}}} in Python), "
-            "or cut points."
+            f"granularity, for example --granularity {name}={shown} (granularity={{{name!r}: {in_python}}} in Python), "
+            f"or cut points.{' They look like dates.' if are_dates else ''}"
         )
     positions = _with_missing(np.array(numbers), len(numbers) if missing else None)
     return Domain(name, True, tuple(numbers), (), positions, missing=missing, whole=whole, is_open=is_open)

@@ -44,9 +44,9 @@ def without_missing(table: Table, how: str, kinds: Mapping[str, str]) -> Table:
         return table
     ordered = {name: _ordered(table, name, kind) for name, kind in kinds.items() if kind not in ("nominal", "value")}
     gaps = {name: np.isnan(values) for name, values in ordered.items()}
-    gaps |= {name: table[name].codes.missing for name, kind in kinds.items() if kind == "value"}
+    gaps |= {name: table[name].absent for name, kind in kinds.items() if kind == "value"}
     if how == "drop":
-        gaps |= {name: table[name].stored.missing for name, kind in kinds.items() if kind == "nominal"}
+        gaps |= {name: table[name].absent for name, kind in kinds.items() if kind == "nominal"}
     gaps = {name: gaps[name] for name in kinds if name in gaps and gaps[name].any()}
     if not gaps:
         return table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import tomllib
 import warnings
 from datetime import date, timedelta
@@ -16,6 +17,7 @@ import shoal
 from shoal.errors import InputError, ShoalWarning, UsageError
 from shoal.protections.generalization import apply_mapping, generalize
 from shoal.protections.generalization.columns import DomainOptions, domain_of, values_of
+from shoal.table.dates import days_of_texts
 from shoal.table.scales import likely_order
 from shoal.table.table import Table
 
@@ -71,6 +73,35 @@ def test_spss_labels_are_the_names_and_an_ordinal_measure_is_the_order(spss, tmp
     assert set(frame["edu"]) == set(release.facts["cuts"]["edu"])
     assert "edu" not in meta.variable_value_labels and "edu" not in meta.missing_ranges
     assert b"never used" not in saved.read_bytes() and b"refused" not in saved.read_bytes()
+
+
+def test_codes_declared_missing_are_missing_where_missing_values_are_refused_or_dropped(spss):
+    table = shoal.read(spss, **ROLES)
+    gone = int((survey()["edu"] == 99.0).sum())
+    with pytest.raises(InputError, match=f"'edu' has {gone} missing values .the file's missing codes 99"):
+        generalize(table, 20, missing="error", effort="quick")
+    with pytest.warns(ShoalWarning, match=f"{gone} of 300 rows were dropped"):
+        release = generalize(table, 20, missing="drop", effort="quick")
+    assert len(release.frame) == 300 - gone
+    assert not any("missing" in label for label in release.facts["cuts"]["edu"])
+
+
+def test_nominal_codes_without_labels_are_written_as_whole_numbers(tmp_path):
+    rng = np.random.default_rng(1)
+    codes = pl.DataFrame({"area": rng.integers(101, 105, 200).astype(float), "kind": rng.choice(["x", "NA!"], 200)})
+    path = tmp_path / "codes.sav"
+    pyreadstat.write_sav(codes, str(path), variable_measure={"area": "nominal"}, missing_ranges={"kind": ["NA!"]})
+    release = generalize(shoal.read(path, quasi=["area", "kind"]), 40, effort="quick")
+    names = [name for names in parts(release.facts["cuts"]["area"]) for name in names]
+    assert sorted(names) == ["101", "102", "103", "104"]
+    assert "NA!" not in str(release.facts["cuts"]["kind"])  # a text that the file declares missing
+
+
+def test_a_text_file_is_not_said_to_hold_codes_where_labels_are_written(spss, tmp_path):
+    release = generalize(shoal.read(spss, **ROLES), 20, effort="quick")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ShoalWarning)
+        release.save(tmp_path / "out.csv", keep_order=True)
 
 
 def test_labels_of_values_that_are_gone_do_not_leak(tmp_path):
@@ -170,6 +201,55 @@ def test_granularity_of_dates_is_a_unit(unit, shape):
     assert release.frame["born"].n_unique() == len(labels) > 3
 
 
+@pytest.mark.parametrize(
+    ("form", "label"),
+    [("%Y-%m", "19..-.."), ("%B %Y", "19..-.."), ("%Y-%m-%d %H:%M", "19..-..-.."), ("%d.%m.%Y 08:%M:%S", "19..-..-..")],
+)
+@pytest.mark.filterwarnings("ignore:.*times of day")
+def test_months_and_dates_with_times_in_text_are_dates(form, label):
+    release = generalize(dated(form=form), 20, quasi=["born"], effort="quick")
+    ends = [re.sub("^[<>]= ", "", end) for name in release.facts["cuts"]["born"] for end in name.split(" to ")]
+    assert len(ends) > 5 and all(re.fullmatch(label, end) for end in ends)
+
+
+def test_quarters_in_text_are_dates_that_have_no_months():
+    quarters = pl.DataFrame({"q": [f"{1990 + i % 9}-Q{1 + i % 4}" for i in range(360)]})
+    release = generalize(quarters, 20, quasi=["q"], effort="quick")
+    assert release.facts["cuts"]["q"][0].startswith("<= 199") and "Q" in release.facts["cuts"]["q"][1]
+    assert (
+        generalize(quarters, 20, quasi=["q"], granularity={"q": "year"}, effort="quick").facts["cuts"]["q"][1] == "1991"
+    )
+    with pytest.raises(UsageError, match="'q' allow the granularity quarter, year, not 'month'"):
+        generalize(quarters, 20, quasi=["q"], granularity={"q": "month"})
+
+
+def test_codes_are_not_months_and_short_numbers_not_dates():
+    assert days_of_texts(["4711-05", "4712-06"]) is None
+    assert days_of_texts(["199011", "199012"]) is None
+    assert days_of_texts(["2001-03-31 08:15", "2001-03-31 09:15"]) is None, "times of one day"
+
+
+def test_one_mistake_among_dates_is_named():
+    frame = dated(form="%d.%m.%Y").with_row_index()
+    frame = frame.with_columns(born=pl.when(pl.col("index") == 7).then(pl.lit("31.02.1990")).otherwise("born"))
+    with pytest.warns(ShoalWarning, match="'born' are dates, but not '31.02.1990' in row 8"):
+        generalize(frame, 20, quasi=["born"], effort="quick")
+    with pytest.raises(InputError, match="dates, but not '31.02.1990' in row 8. Correct it"):
+        generalize(frame, 20, quasi=["born"], granularity={"born": "year"})
+
+
+def test_years_of_two_digits_are_reported():
+    with pytest.warns(ShoalWarning, match="two digits. Shoal takes 69 to 99 as 1969 to 1999"):
+        generalize(dated(form="%d.%m.%y"), 20, quasi=["born"], effort="quick")
+
+
+@pytest.mark.filterwarnings("ignore:Some quasi-identifiers")
+def test_many_numbers_that_are_dates_get_the_hint():
+    numbers = dated(600, form="%Y%m%d").with_columns(pl.col("born").cast(pl.Int64))
+    with pytest.raises(UsageError, match="--granularity born=month .*They look like dates"):
+        generalize(numbers, 5, quasi=["born"])
+
+
 def test_text_dates_without_a_unit_join_in_order():
     release = generalize(dated(form="%d.%m.%Y"), 20, quasi=["born"], effort="quick")
     assert all(label.startswith(("<= 19", ">= 19", "19")) for label in release.facts["cuts"]["born"])
@@ -190,6 +270,8 @@ def test_dates_are_mapped_by_interval(tmp_path):
 def test_units_are_for_dates():
     with pytest.raises(InputError, match="does not hold dates"):
         generalize(dated(), 5, quasi=["sex"], granularity={"sex": "month"})
+    with pytest.raises(UsageError, match="'sex' must be a number, or day, month, quarter, year for dates, not 'week'"):
+        generalize(dated(), 5, quasi=["sex"], granularity={"sex": "week"})
     with pytest.raises(UsageError, match="its granularity is day, month, quarter, year, not 5"):
         generalize(dated(), 5, quasi=["born"], granularity={"born": 5})
 

@@ -195,6 +195,26 @@ def test_a_split_that_is_worse_than_one_group_is_reported():
     assert f"One group of all columns has a lower fitness: {fitness:.4f}. These 4 column groups have" in texts(release)
 
 
+def test_nothing_is_said_of_a_split_that_was_not_compared():
+    settings = {"method": "gomm", "population": 2, "generations": 0, "convention": "thesis", "effort": None}
+    facts = (protect(**settings, seed=seed, baselines=False).facts for seed in range(12))
+    split = next(one for one in facts if len(one["groups"]) > 1)
+    assert "split_pays" not in split and "baselines" not in split
+
+
+def test_an_intruder_holds_each_column_once():
+    first = protect(method="all").facts["groups"][0][0]
+    with pytest.raises(UsageError, match="--intruder names a column twice"):
+        protect(method="all", intruder=[first, first])
+
+
+def test_messages_name_the_option_of_the_command_line():
+    with pytest.raises(UsageError, match=r"pick has no effect without with_front \(--front\)"):
+        protect(pick=2)
+    with pytest.raises(UsageError, match=r"or to with_front \(--front\)"):
+        protect(method="exact", seconds=1.0)
+
+
 def test_the_fitness_is_explained():
     release = protect(method="all")
     assert "Fitness F is the mean of information loss and disclosure risk in percent; lower is better." in texts(

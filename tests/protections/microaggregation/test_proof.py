@@ -21,9 +21,11 @@ from shoal.engine.partition.subset_row_cuts import VIOLATED, incidence, limits, 
 from shoal.errors import UsageError
 from shoal.protections.microaggregation.kernels.by_subsets import best_by_subsets
 from shoal.protections.microaggregation.kernels.pricing import Found, price
-from shoal.protections.microaggregation.methods.auto import auto
+from shoal.protections.microaggregation.methods.auto import auto, proof_work
+from shoal.protections.microaggregation.methods.exact import exact
 from shoal.protections.microaggregation.methods.mdav import mdav
 from shoal.protections.microaggregation.methods.memetic import memetic
+from shoal.protections.microaggregation.methods.univariate import univariate
 from shoal.protections.microaggregation.proof import Work, _Bound, prove
 from shoal.protections.microaggregation.squared_error import SquaredError
 from shoal.protections.microaggregation.sums_of_squares import sse_of
@@ -187,6 +189,22 @@ def test_auto_proves_what_its_search_alone_misses():
         assert proved.facts["lower_bound"] == sse_of(proved, values)
         missed += sse_of(alone, values) > sse_of(proved, values) * (1 + 1e-9)
     assert missed > 0
+
+
+def test_one_column_one_group_and_twenty_records_are_optimal_by_construction():
+    values = np.random.default_rng(2).normal(size=(50, 2))
+    cases = [auto(values[:, :1], 4), univariate(values[:, :1], 4), auto(values[:5], 4), exact(values[:12], 4)]
+    for partition, n, d in zip(cases, (50, 50, 5, 12), (1, 1, 2, 2), strict=True):
+        assert partition.facts["proved"] and partition.facts["gap"] == 0.0
+        assert partition.facts["lower_bound"] == sse_of(partition, values[:n, :d])
+    weighted = exact(values[:12], 4, weights=np.arange(1.0, 13.0))
+    assert weighted.facts["lower_bound"] == sse_of(weighted, values[:12], np.arange(1.0, 13.0))
+
+
+def test_the_standard_proof_of_up_to_100_records_has_more_integer_programmes():
+    """With a third, standard ends 0.27 % above the optimum of a file of 97 records and 8 columns of ties."""
+    assert proof_work(97, "standard").programmes > 2 * proof_work(101, "standard").programmes
+    assert proof_work(97, "quick") == proof_work(101, "quick")
 
 
 def test_auto_proves_nothing_of_weighted_or_larger_files():

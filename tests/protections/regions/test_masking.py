@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from reference import masking as twin
 from shoal.engine.control import Control
 from shoal.errors import InputError, ShoalError, UsageError
+from shoal.protections.regions import mask_group
 from shoal.protections.regions.by_evolution import MemeticSettings, fitness, mask_by_evolution
 from shoal.protections.regions.by_flow import flow_seeds, least_distortion, mask_by_flow
 from shoal.protections.regions.flow import Network
@@ -340,6 +341,13 @@ def test_odd_files_get_clear_errors() -> None:
         masking_task(np.array([0, 0, 0, 1, 1, 1]), some, values)
     with pytest.raises(ShoalError, match="threshold"):
         masking_task(np.array([0, 0, 0, 1, 1, 1]), some, values, outlying=np.array([0]), threshold=np.array([1.0]))
+
+
+def test_an_ordinal_column_of_text_names_the_option() -> None:
+    job, sex = ["x", "y", "y"] * 40, ["f"] * 7 + ["m"] * 53
+    frame = pl.DataFrame({"region": ["a", "b", "c", "d"] * 30, "job": job, "sex": sex * 2})
+    with pytest.raises(UsageError, match="'sex' needs numbers, but row 1 has 'f'. Leave it out of --ordinal"):
+        mask_group(frame, vital=("job", ["x"]), parameter="region", influential=["sex"], ordinal=["sex"])
 
 
 def test_zmf_is_the_papers() -> None:

@@ -20,7 +20,7 @@ from shoal.notices import notice
 from shoal.protections.values import finite_codes
 from shoal.table.choices import UNITS
 from shoal.table.column import Column, ColumnCodes
-from shoal.table.dates import day_of_moment, days_of_texts
+from shoal.table.dates import ReadDates, day_of_moment, days_of_texts, first_without_date
 from shoal.table.domain import Domain, date_domain, nominal_domain, numeric_domain
 from shoal.table.kinds import CODES
 from shoal.table.labels import number
@@ -61,12 +61,14 @@ class DomainOptions:
 class ColumnValues:
     """The values of a column in the form that a generalization needs.
 
-    is_date: they are days since 1970. name_of: the names of labelled codes, by code, in the order of the codes.
-    declared: the order that the data declare. is_exact: each value is one value of the file.
+    is_date: they are days since 1970. unit: that of the dates in the file. name_of: the names of labelled codes, by
+    code, in the order of the codes. declared: the order that the data declare. is_exact: each value is one value of the
+    file.
     """
 
     codes: ColumnCodes
     is_date: bool = False
+    unit: str = "day"
     name_of: Mapping[str, str] = field(default_factory=dict)
     declared: tuple[str, ...] | None = None
     is_exact: bool = True
@@ -79,6 +81,10 @@ def values_of(table: Table, name: str, kind: str = "", unit: str | None = None) 
         days = _days(column, codes, unit is not None or kind == "date")
         if days is not None:
             return days
+        if unit is not None and unit not in UNITS:
+            raise UsageError(
+                f"The granularity of {name!r} must be a number, or {', '.join(UNITS)} for dates, not {unit!r}."
+            )
         if unit is not None or kind == "date":
             raise InputError(
                 f"The column {name!r} does not hold dates that Shoal can read. Write them as 2001-03-31, or give a "
@@ -86,7 +92,9 @@ def values_of(table: Table, name: str, kind: str = "", unit: str | None = None) 
             )
     labels = _value_labels(column)
     as_names = kind == "name" or name in table.roles.nominal
-    if labels or (codes.numeric and as_names):
+    is_unlabelled_code = column.stored.numeric and (as_names or not codes.numeric)
+    has_missing_texts = not codes.numeric and not codes.dated and bool(column.missing_codes)
+    if labels or is_unlabelled_code or has_missing_texts:
         return _named(column, codes, labels)
     if codes.numeric or kind == "number":
         return ColumnValues(codes)
@@ -116,7 +124,10 @@ def domain_of(name: str, values: ColumnValues, options: DomainOptions, order: An
             raise UsageError(f"The column {name!r} holds dates: use --granularity {name}=month instead of cut points.")
         if step is not None and not isinstance(step, str):
             raise UsageError(f"The column {name!r} holds dates: its granularity is {', '.join(UNITS)}, not {step!r}.")
-        domain = date_domain(name, present, missing, step, show_extremes=options.show_extremes)
+        if step is not None and step not in UNITS[UNITS.index(values.unit) :]:
+            allowed = ", ".join(UNITS[UNITS.index(values.unit) :])
+            raise UsageError(f"The dates of {name!r} allow the granularity {allowed}, not {step!r}.")
+        domain = date_domain(name, present, missing, step or values.unit, show_extremes=options.show_extremes)
     elif values.codes.numeric and not values.is_date and tree is None and order is None:
         domain = numeric_domain(name, present, missing, step, points, show_extremes=options.show_extremes)
     else:
@@ -194,10 +205,7 @@ def _named(column: Column, codes: ColumnCodes, labels: Mapping[Any, str]) -> Col
     stored = column.stored
     texts: list[str | None] = []
     for value in stored.values:
-        is_missing = value is None or any(
-            isinstance(value, str) == isinstance(low, str) and low <= value <= high
-            for low, high in column.missing_codes
-        )
+        is_missing = value is None or column.is_declared_missing(value)
         texts.append(None if is_missing else number(value) if isinstance(value, int | float) else str(value))
     names = [
         None if text is None else labels.get(value, text) for text, value in zip(texts, stored.values, strict=True)
@@ -224,22 +232,52 @@ def _days(column: Column, codes: ColumnCodes, is_asked: bool) -> ColumnValues | 
     if codes.dated:
         if column.kind != "date" or (column.series.dtype != nw.Date and not is_asked):
             return None
-        days, is_ambiguous = [day_of_moment(text) for text in texts], False
+        read = ReadDates([day_of_moment(text) for text in texts], "")
     else:
-        read = days_of_texts(texts)
-        if read is None:
+        dates = days_of_texts(texts)
+        if dates is None:
+            _report_mistakes(column, codes, texts, is_asked)
             return None
-        days, is_ambiguous = read
-    if is_ambiguous:
-        notice(
-            f"The dates of {column.name!r} may have the day or the month first. Shoal takes the day first. Write them "
-            "as 2001-03-31 if that is wrong."
-        )
-    every = iter(days)
+        read = dates
+    _report_reading(column.name, read)
+    every = iter(read.days)
     return ColumnValues(
         _recoded(codes, [None if value is None else next(every) for value in codes.values], numeric=True),
         is_date=True,
-        is_exact=len(set(days)) == len(days),
+        unit=read.unit,
+        is_exact=len(set(read.days)) == len(read.days),
+    )
+
+
+def _report_reading(name: str, dates: ReadDates) -> None:
+    """Say what the texts leave open: the order of day and month, the century, and times of day."""
+    if dates.is_ambiguous:
+        notice(
+            f"The dates of {name!r} may have the day or the month first. Shoal takes the day first. Write them "
+            "as 2001-03-31 if that is wrong"
+        )
+    if dates.form.endswith("%y"):
+        notice(
+            f"The years of {name!r} have two digits. Shoal takes 69 to 99 as 1969 to 1999, and 00 to 68 as 2000 to "
+            "2068. Write years with four digits if that is wrong"
+        )
+    if dates.has_times:
+        notice(f"The values of {name!r} are dates with times of day. Shoal forms categories of whole days")
+
+
+def _report_mistakes(column: Column, codes: ColumnCodes, texts: Sequence[str], is_asked: bool) -> None:
+    """Name the first text that is not a date, in a column that otherwise holds dates."""
+    other = first_without_date(texts)
+    if other is None:
+        return
+    text, share = other
+    row = column.row(int(codes.first_rows()[texts.index(text)]))
+    message = f"{100 * share:.3g} % of the values of {column.name!r} are dates, but not {text!r} in row {row}"
+    if is_asked:
+        raise InputError(f"{message}. Correct it, or leave it empty so that it counts as missing.")
+    notice(
+        f"{message}, so Shoal takes all of them as names without an order. Correct it, or leave it empty so that it "
+        "counts as missing"
     )
 
 

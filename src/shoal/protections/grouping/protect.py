@@ -145,6 +145,8 @@ def protect(
     )
     whole = tuple(table.whole(columns)) if replacing.round else ()
     intruder = _numbers([outcome.intruder], columns)[0] if outcome.intruder else []
+    if len(set(intruder)) < len(intruder):
+        raise UsageError("--intruder names a column twice, which would count twice in the distance. Name it once.")
     run = Run(table, columns, values, scaled, cost, whole, intruder)
     fixed = None if groups is None else from_lists(_numbers(groups, columns), len(columns))
     result = find_grouping(searching, cost, values, fixed, outcome.with_front)
@@ -190,7 +192,7 @@ def _release(
         facts["unsearched_groups"] = unsearched
     if run.intruder:
         facts["intruder_columns"] = [run.columns[j] for j in run.intruder]
-    if is_search:
+    if is_search and (len(grouping) == 1 or "all" in baselines):
         facts["split_pays"] = _split_pays(grouping, measured, baselines)
     if baselines:
         facts["baselines"] = {name: one.baseline() for name, one in baselines.items()}
@@ -265,9 +267,7 @@ def _baselines(measuring: Measuring, d: int) -> dict[str, Measured]:
 
 def _split_pays(grouping: Grouping, measured: Measured, baselines: dict[str, Measured]) -> bool:
     """Whether several column groups have a lower fitness than one group of all columns."""
-    if len(grouping) == 1 or "all" not in baselines:
-        return len(grouping) > 1
-    return measured.evaluation.fitness < baselines["all"].evaluation.fitness
+    return len(grouping) > 1 and measured.evaluation.fitness < baselines["all"].evaluation.fitness
 
 
 def _numbers(groups: Sequence[Sequence[str | int]], columns: Sequence[str]) -> list[list[int]]:

@@ -50,11 +50,16 @@ def _rows(facts: Mapping[str, Any]) -> list[list[Any]]:
 def _distance(facts: Mapping[str, Any]) -> str:
     """Return how far the groups are from the lower bound, as a text."""
     if not facts.get("proved"):
-        gap = "no gap is known" if facts.get("gap") is None else f"gap {facts['gap']:.2f} %"
+        gap = "no gap is known" if facts.get("gap") is None else f"gap {_percent(facts['gap'])}"
         return f"{gap}; the bound was stopped early, the groups are complete" if facts.get("bound_stopped") else gap
     if facts["information_loss"] > facts["lower_bound"] * (1 + 1e-6):
         return "the groups are proved optimal; labels, medians or rounding add the rest"
     return "proved optimal"
+
+
+def _percent(gap: float) -> str:
+    """Return a gap as a text that is never 0.00 %: the groups may still be above the optimum."""
+    return f"{gap:.2f} %" if gap >= 0.01 else "below 0.01 %"
 
 
 def check_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -467,6 +467,13 @@ def _matching_values(table: Table, matching: Matching) -> MatchingValues:
     """Return the values of the matching columns as arrays; a missing value is NaN or -1."""
     columns, ordinal, weights = matching.columns, matching.ordinal, matching.weights
     nominal = [name for name in columns if name not in ordinal]
+    for name in ordinal:
+        cells = table[name].cells
+        if cells.bad:
+            raise UsageError(
+                f"The ordinal matching column {name!r} needs numbers, but row {table[name].row(cells.first_bad)} has "
+                f"{table[name].cell(cells.first_bad)!r}. Leave it out of --ordinal, so that its values are categories."
+            )
     numbers = table.numbers(ordinal, missing="keep", allow_constant=True) if ordinal else np.empty((table.rows, 0))
     codes = np.empty((table.rows, len(nominal)), dtype=np.int32)
     for j, name in enumerate(nominal):

@@ -16,6 +16,7 @@ from shoal.protections.microaggregation.kernels.by_subsets import best_by_subset
 from shoal.protections.microaggregation.methods.memetic import memetic
 from shoal.protections.microaggregation.methods.path import path
 from shoal.protections.microaggregation.proof import prove
+from shoal.protections.microaggregation.sums_of_squares import as_optimal
 
 # 2^20 subsets take 28 MiB, and up to five seconds (k = 5). One more record doubles the memory and triples the time.
 MOST_BY_SUBSETS = 20
@@ -57,4 +58,6 @@ def exact(
         return prove(values, k, partition, seconds=seconds, control=control)
     start = path(values, k, weights=weights)
     labels = best_by_subsets(values, weights, k, start.labels.copy(), control.flag)
-    return KPartition(labels, {"proved": not control.stopped, **control.facts})
+    if control.stopped:
+        return KPartition(labels, {"proved": False, **control.facts})
+    return as_optimal(KPartition(labels), values, weights)

@@ -14,6 +14,7 @@ from shoal.engine.partition.inputs import as_rows
 from shoal.engine.partition.partition import KPartition
 from shoal.errors import UsageError, check_k
 from shoal.protections.microaggregation.kernels.cut import optimal_cut
+from shoal.protections.microaggregation.sums_of_squares import as_optimal
 
 
 def univariate(values: Floats, k: int) -> KPartition:
@@ -29,4 +30,4 @@ def univariate(values: Floats, k: int) -> KPartition:
     order = np.argsort(values[:, 0], kind="stable")
     labels = np.empty(len(values), dtype=np.int64)
     labels[order] = optimal_cut(values[order], np.ones(len(values)), k)
-    return KPartition(labels)
+    return as_optimal(KPartition(labels), values)
