@@ -1,4 +1,4 @@
-"""Renews some pages of the section "Published results", as `shoal reproduce all --quick -o docs/published` does for all.
+"""Renews some pages of "Published results", as `shoal reproduce all --quick -o docs/published` does for all of them.
 
 Usage: python docs/make_published.py NAME...; a test fails when a page is behind.
 """
