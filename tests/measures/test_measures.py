@@ -14,7 +14,7 @@ from shoal.measures.assessment import assess_evidence
 from shoal.measures.columns import correlations
 from shoal.measures.evidence import evidence_of_numbers
 from shoal.measures.interval import FORMS, interval_disclosure
-from shoal.measures.linkage import as_linkage, distance_linkage, first_columns
+from shoal.measures.linkage import as_linkage, distance_linkage, first_columns, same_scale
 from shoal.measures.probabilistic import agreement_pairs, expectation_maximisation, probabilistic_linkage
 from shoal.measures.relative_change import loss_parts
 from shoal.measures.score import disclosure_risk, score
@@ -189,3 +189,13 @@ def test_correlations_agree_with_numpy_far_from_the_origin():
     expected = np.corrcoef(values, rowvar=False)
     assert correlations(values + 1e6) == pytest.approx(expected, abs=1e-9)
     assert correlations(values, np.full(50, 2.5)) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("standard", [True, False])
+def test_the_scale_is_that_of_the_original(standard):
+    original, protected = np.array([[0.0, 7.0], [2.0, 7.0], [4.0, 7.0]]), np.array([[1.0, 7.0], [1.0, 8.0], [1.0, 9.0]])
+    width = np.sqrt(8 / 3) if standard else 4.0
+    before, after = same_scale(original, protected, standard)
+    assert before[:, 0] == pytest.approx(np.array([0, 2, 4]) / width)
+    assert after[:, 0] == pytest.approx(np.ones(3) / width)
+    assert before[:, 1].tolist() == [0, 0, 0] and after[:, 1].tolist() == [0, 1, 2]  # constant: not scaled

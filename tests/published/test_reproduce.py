@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
+from published.on_page import what_is_stale
 from shoal.cli import main
 from shoal.protections.generalization.evaluate import Problem
 from shoal.protections.generalization.front import Front
@@ -85,6 +86,10 @@ CHEAP = {
 }
 
 
+RESTS_ON_KEPT_RUNS = ("sme", "ga-small", "sensitivity")  # see test_pages.py
+RENEW = "run `python docs/make_published.py NAME`"
+
+
 def test_every_entry_has_a_cheap_run() -> None:
     assert set(CHEAP) == set(ENTRIES)
 
@@ -107,6 +112,7 @@ def test_another_input_gives_other_figures(
         for file in cheap.files:
             change(file, shared_data, cheap.step).write_csv(tmp_path / folder / f"{file}.csv")
     before = reproduce(name, tmp_path / "before" if cheap.files else shared_data, quick=True, seed=first)
+    assert not what_is_stale(name, before, with_texts=name not in RESTS_ON_KEPT_RUNS), f"{name}.md is stale: {RENEW}"
     if name == "representatives":
         monkeypatch.setattr(module, "REPRESENTATIVES", [{**row, "n": row["n"] + 1} for row in module.REPRESENTATIVES])
         monkeypatch.setattr(module, "SIZES", (13, 30))
