@@ -57,7 +57,7 @@ def _published_cells(table: Table, line: str) -> Any:
     if "published" in cells:
         return line
     wanted = [j for j, column in enumerate(table["columns"]) if "printed" in column and j < len(cells)]
-    return (cells[0], *(cells[j] for j in wanted)) if wanted else ()
+    return (cells[0], *(cells[j] for j in wanted)) if any(cells[j] != "–" for j in wanted) else ()
 
 
 def _sentences(text: str) -> list[str]:
