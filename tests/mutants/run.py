@@ -247,7 +247,9 @@ def report(results: Sequence[Result]) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Plant faults one at a time and see whether the tests notice.")
-    parser.add_argument("--only", nargs="+", default=[], metavar="ID_OR_AREA", help="some faults, or those of an area, in this order")
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="ID_OR_AREA", help="some faults, or those of an area, in this order"
+    )
     parser.add_argument("--workers", type=int, default=2, help="faults that are tried at the same time")
     parser.add_argument("--all-tests", action="store_true", help="do not begin with the test that noticed a fault last")
     options = parser.parse_args()
