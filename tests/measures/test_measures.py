@@ -11,7 +11,7 @@ from odd_records import records
 from reference import linkage as slow
 from shoal.errors import UsageError
 from shoal.measures.assessment import assess_evidence
-from shoal.measures.columns import correlations
+from shoal.measures.columns import correlations, means_and_covariances
 from shoal.measures.evidence import evidence_of_numbers
 from shoal.measures.interval import FORMS, interval_disclosure
 from shoal.measures.linkage import as_linkage, distance_linkage, first_columns, same_scale
@@ -199,3 +199,21 @@ def test_the_scale_is_that_of_the_original(standard):
     assert before[:, 0] == pytest.approx(np.array([0, 2, 4]) / width)
     assert after[:, 0] == pytest.approx(np.ones(3) / width)
     assert before[:, 1].tolist() == [0, 0, 0] and after[:, 1].tolist() == [0, 1, 2]  # constant: not scaled
+
+
+def test_each_part_of_il_counts_at_most_fully():
+    parts = loss_parts(np.array([[1.0, 2.0], [3.0, 6.0]]), np.array([[90.0, 2.0], [-80.0, 6.0]]))
+    assert min(parts.il1, parts.il2, parts.il3, parts.il4, parts.il5) >= 0.5 and parts.il1 > 1
+    five = (parts.il1, parts.il2, parts.il3, parts.il4, parts.il5)
+    assert parts.il == pytest.approx(20 * sum(min(1, part) for part in five))
+    assert parts.il <= 100
+
+
+def test_weighted_covariances_are_those_of_repeated_records():
+    rng = np.random.default_rng(4)
+    values, times = rng.normal(size=(12, 3)), rng.integers(1, 5, 12)
+    means, covariances = means_and_covariances(values, times.astype(float))
+    repeated_means, repeated = means_and_covariances(np.repeat(values, times, axis=0), None)
+    assert means == pytest.approx(repeated_means) and covariances == pytest.approx(repeated)
+    plain = np.cov(np.repeat(values, times, axis=0).T, bias=True)
+    assert covariances / covariances[0, 0] == pytest.approx(plain / plain[0, 0])
