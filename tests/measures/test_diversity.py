@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from pycanon import anonymity
 
 from reference import generalization as slow
-from shoal.measures.diversity import distinct_l, diversity_of, t_closeness
+from shoal.measures.diversity import MEASURES, distinct_l, diversity_of, t_closeness
 
 
 @settings(max_examples=60)
@@ -37,3 +39,11 @@ def test_l_and_t(n, groups, width, seed):
     assert diversity_of(classes, values, "entropy").min() == pytest.approx(
         min(slow.class_l(v, "entropy", 1.0) for v in by_class)
     )
+
+
+def test_t_compares_with_the_whole_table_suppressed_records_included():
+    """Four kept records of one class, half of them 1; of all eight records, three quarters are 1."""
+    column = SimpleNamespace(codes=np.array([0, 1, 0, 1, 1, 1, 1, 1]), ordered=False)
+    classes = SimpleNamespace(label=np.zeros(4, np.int64), kept=np.arange(8) < 4)
+    t = next(measure for measure in MEASURES if measure.name == "t")
+    assert t.compute(SimpleNamespace(classes=classes, confidential={"s": column})) == pytest.approx(0.25)

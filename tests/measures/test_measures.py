@@ -11,10 +11,10 @@ from odd_records import records
 from reference import linkage as slow
 from shoal.errors import UsageError
 from shoal.measures.assessment import assess_evidence
-from shoal.measures.columns import correlations
+from shoal.measures.columns import correlations, means_and_covariances
 from shoal.measures.evidence import evidence_of_numbers
 from shoal.measures.interval import FORMS, interval_disclosure
-from shoal.measures.linkage import as_linkage, distance_linkage, first_columns
+from shoal.measures.linkage import as_linkage, distance_linkage, first_columns, same_scale
 from shoal.measures.probabilistic import agreement_pairs, expectation_maximisation, probabilistic_linkage
 from shoal.measures.relative_change import loss_parts
 from shoal.measures.score import disclosure_risk, score
@@ -189,3 +189,31 @@ def test_correlations_agree_with_numpy_far_from_the_origin():
     expected = np.corrcoef(values, rowvar=False)
     assert correlations(values + 1e6) == pytest.approx(expected, abs=1e-9)
     assert correlations(values, np.full(50, 2.5)) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("standard", [True, False])
+def test_the_scale_is_that_of_the_original(standard):
+    original, protected = np.array([[0.0, 7.0], [2.0, 7.0], [4.0, 7.0]]), np.array([[1.0, 7.0], [1.0, 8.0], [1.0, 9.0]])
+    width = np.sqrt(8 / 3) if standard else 4.0
+    before, after = same_scale(original, protected, standard)
+    assert before[:, 0] == pytest.approx(np.array([0, 2, 4]) / width)
+    assert after[:, 0] == pytest.approx(np.ones(3) / width)
+    assert before[:, 1].tolist() == [0, 0, 0] and after[:, 1].tolist() == [0, 1, 2]  # constant: not scaled
+
+
+def test_each_part_of_il_counts_at_most_fully():
+    parts = loss_parts(np.array([[1.0, 2.0], [3.0, 6.0]]), np.array([[90.0, 2.0], [-80.0, 6.0]]))
+    assert min(parts.il1, parts.il2, parts.il3, parts.il4, parts.il5) >= 0.5 and parts.il1 > 1
+    five = (parts.il1, parts.il2, parts.il3, parts.il4, parts.il5)
+    assert parts.il == pytest.approx(20 * sum(min(1, part) for part in five))
+    assert parts.il <= 100
+
+
+def test_weighted_covariances_are_those_of_repeated_records():
+    rng = np.random.default_rng(4)
+    values, times = rng.normal(size=(12, 3)), rng.integers(1, 5, 12)
+    means, covariances = means_and_covariances(values, times.astype(float))
+    repeated_means, repeated = means_and_covariances(np.repeat(values, times, axis=0), None)
+    assert means == pytest.approx(repeated_means) and covariances == pytest.approx(repeated)
+    plain = np.cov(np.repeat(values, times, axis=0).T, bias=True)
+    assert covariances / covariances[0, 0] == pytest.approx(plain / plain[0, 0])

@@ -1,16 +1,21 @@
 """Plant the faults of `faults.toml` one at a time in a copy of the project, and see whether the tests notice each.
 
-Usage: python tests/mutants/run.py [--only ID_OR_AREA ...] [--workers N] [--skip-baseline]
+Usage: python tests/mutants/run.py [--only ID_OR_AREA ...] [--workers N] [--all-tests]
 
 Mutation testers for Python cannot see compiled kernels and change every operator, which would take days. The list has
 faults that matter, each with the tests that should notice it. A fault in a kernel makes the compiled library stale, so
 Numba compiles the kernels that the tests call, in a cache folder of this fault alone.
+
+`noticed.toml` names the test that noticed each fault last. That test runs first, and the others only if it passes. So a
+second run takes minutes, and a run that was stopped continues where it was. At the end, the tests that noticed a fault
+run without any: one that fails then has noticed nothing.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import json
 import os
 import re
 import shutil
@@ -20,19 +25,20 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import cache_from_source
 from pathlib import Path
 from queue import Queue
 
 TOP = Path(__file__).parents[2]
 LIST = Path(__file__).with_name("faults.toml")
+NOTICED = Path(__file__).with_name("noticed.toml")
 LEAST_SHARE = 0.95
 SECONDS = 900  # wall-clock limit of the tests of one fault; a fault in a kernel has twice as much
 LEFT_OUT = (".git", ".venv", "out", "site", "dist", "__pycache__", ".*_cache", ".hypothesis", "*.egg-info")
-PASSED, FAILED, NOT_COLLECTED = 0, 1, 2  # exit codes of pytest
+PASSED, FAILED, NOT_COLLECTED, NOT_FOUND, NOTHING_RAN = 0, 1, 2, 4, 5  # exit codes of pytest
 
 
 @dataclass(frozen=True)
@@ -74,11 +80,12 @@ class Fault:
 
 @dataclass(frozen=True)
 class Result:
-    """What the tests said of a fault: whether they noticed it, and how."""
+    """What the tests said of a fault. `test`: the one that failed, if pytest names one."""
 
     fault: Fault
     caught: bool
     how: str
+    test: str
     seconds: float
 
 
@@ -89,6 +96,21 @@ def read_faults(path: Path = LIST) -> list[Fault]:
         Fault(**{**table, "tests": tuple(table.get("tests", tables["areas"][table["area"]]))})
         for table in tables["fault"]
     ]
+
+
+def read_noticed(path: Path = NOTICED) -> dict[str, str]:
+    """Return the test that noticed each fault last, by the fault's id."""
+    return dict(tomllib.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
+
+
+def write_noticed(noticed: Mapping[str, str], faults: Sequence[Fault], path: Path = NOTICED) -> None:
+    """Write the tests that noticed the faults, in the order of the list."""
+    lines = [f"{fault.id} = {json.dumps(noticed[fault.id])}" for fault in faults if fault.id in noticed]
+    text = (
+        "# The test that noticed each fault last, written by run.py, which runs it first.\n" + "\n".join(lines) + "\n"
+    )
+    path.with_suffix(".new").write_text(text, encoding="utf-8")
+    path.with_suffix(".new").replace(path)
 
 
 class Copy:
@@ -119,15 +141,17 @@ class Copy:
             return None, ""
         return process.returncode, printed
 
-    def try_fault(self, fault: Fault) -> Result:
-        """Plant a fault, run its tests, and restore the source."""
+    def try_fault(self, fault: Fault, first: str | None) -> Result:
+        """Plant a fault, run the test that noticed it last, then all of its tests, and restore the source."""
         path = self.top / "src" / "shoal" / fault.file
         source = path.read_text(encoding="utf-8")
         begin = time.monotonic()
+        limit = 2 * SECONDS if fault.is_in_kernel else SECONDS
         _write(path, fault.planted(source))
         try:
-            limit = 2 * SECONDS if fault.is_in_kernel else SECONDS
-            code, printed = self.run(fault.tests, limit)
+            code, printed = self.run([first], limit) if first else (PASSED, "")
+            if code in (PASSED, NOT_FOUND, NOTHING_RAN):
+                code, printed = self.run(fault.tests, limit)
         finally:
             _write(path, source)
             if fault.is_in_kernel:
@@ -141,52 +165,62 @@ def _write(path: Path, source: str) -> None:
     Path(cache_from_source(path)).unlink(missing_ok=True)
 
 
-def _judged(fault: Fault, code: int | None, printed: str) -> tuple[bool, str]:
+def _judged(fault: Fault, code: int | None, printed: str) -> tuple[bool, str, str]:
     if code is None:
-        return True, "timeout"
+        return True, "timeout", ""
     if code == PASSED:
-        return False, "survived"
+        return False, "survived", ""
     if code < 0:
-        return True, f"crash, signal {-code}"
+        return True, f"crash, signal {-code}", ""
     if code not in (FAILED, NOT_COLLECTED):
         raise RuntimeError(f"{fault.id}: pytest cannot run {' '.join(fault.tests)}:\n{printed[-2000:]}")
-    noticed = re.search(r"^(?:FAILED|ERROR) (\S+)", printed, re.M)
-    return True, noticed[1] if noticed else "tests failed"
+    noticed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", printed, re.M)
+    return True, noticed[1] if noticed else "tests failed", noticed[1] if noticed else ""
 
 
-def check_baseline(copy: Copy, faults: Sequence[Fault]) -> None:
-    """End the program if a test that a fault names fails without any fault."""
-    paths = sorted({path for fault in faults for path in fault.tests})
-    paths = [path for path in paths if not any(path.startswith(f"{other}/") for other in paths)]
-    code, printed = copy.run(paths, SECONDS * len(paths))
-    if code != PASSED:
-        sys.exit(f"The tests do not pass without a fault, so they cannot show one:\n{printed[-4000:]}")
+def without_false_alarms(copy: Copy, results: Sequence[Result]) -> list[Result]:
+    """Run the tests that noticed faults on the sources without a fault. What a failing test noticed was not a fault."""
+    left = sorted({result.test for result in results if result.test})
+    failing: set[str] = set()
+    while left:  # usually once: -x ends at the first failure
+        code, printed = copy.run(left, SECONDS)
+        if code == PASSED:
+            break
+        noticed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", printed, re.M)
+        if not noticed or noticed[1] not in left:
+            sys.exit(f"The tests that noticed a fault cannot run without a fault:\n{printed[-4000:]}")
+        left.remove(noticed[1])
+        failing.add(noticed[1])
+    how = "the test also fails without the fault"
+    return [replace(r, caught=False, how=how, test="") if r.test in failing else r for r in results]
 
 
-def try_all(faults: Sequence[Fault], workers: int, baseline: bool) -> list[Result]:
+def try_all(faults: Sequence[Fault], workers: int, all_tests: bool) -> list[Result]:
     """Return the result of each fault; print each as soon as it is known."""
+    everything, noticed = read_faults(), read_noticed()
     with tempfile.TemporaryDirectory(prefix="shoal-mutants-") as folder:
         copies: Queue[Copy] = Queue()
         for worker in range(workers):
             copies.put(Copy(Path(folder, str(worker))))
-        if baseline:
-            print("Running the tests without a fault.", flush=True)
-            check_baseline(copies.queue[0], faults)
 
         def one(fault: Fault) -> Result:
             copy = copies.get()
             try:
-                result = copy.try_fault(fault)
+                result = copy.try_fault(fault, None if all_tests else noticed.get(fault.id))
             finally:
                 copies.put(copy)
             print(f"{fault.area:<10}  {fault.id:<40}  {result.seconds:5.0f} s  {result.how}", flush=True)
+            if result.test != noticed.get(fault.id, ""):
+                noticed[fault.id] = result.test
+                write_noticed({id: test for id, test in noticed.items() if test}, everything)
             return result
 
         with ThreadPoolExecutor(workers) as pool:
             try:
-                return list(pool.map(one, faults))
+                results = list(pool.map(one, faults))
             finally:  # after Ctrl-C, only the faults that are being tried end
                 pool.shutdown(cancel_futures=True)
+        return without_false_alarms(copies.get(), results)
 
 
 def report(results: Sequence[Result]) -> int:
@@ -213,22 +247,26 @@ def report(results: Sequence[Result]) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Plant faults one at a time and see whether the tests notice.")
-    parser.add_argument("--only", nargs="+", default=[], metavar="ID_OR_AREA", help="some faults, or those of an area")
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="ID_OR_AREA", help="some faults, or those of an area, in this order"
+    )
     parser.add_argument("--workers", type=int, default=2, help="faults that are tried at the same time")
-    parser.add_argument("--skip-baseline", action="store_true", help="do not run the tests without a fault first")
+    parser.add_argument("--all-tests", action="store_true", help="do not begin with the test that noticed a fault last")
     options = parser.parse_args()
     faults = read_faults()
     known = {name for fault in faults for name in (fault.id, fault.area)}
     if unknown := sorted(set(options.only) - known):
         parser.error(f"The list has no fault or area {', '.join(unknown)}.")
-    chosen = [f for f in faults if not options.only or f.id in options.only or f.area in options.only]
+    wanted = options.only or list(dict.fromkeys(fault.area for fault in faults))
+    chosen = [fault for name in wanted for fault in faults if name in (fault.id, fault.area)]
+    chosen = sorted(dict.fromkeys(chosen), key=lambda fault: fault.is_in_kernel)  # these take long
     try:
         for fault in faults:
             fault.planted((TOP / "src" / "shoal" / fault.file).read_text(encoding="utf-8"))
     except (ValueError, OSError, SyntaxError) as error:
         sys.exit(f"The list does not fit the sources. {error}")
     os.nice(10)
-    return report(try_all(chosen, options.workers, not options.skip_baseline))
+    return report(try_all(chosen, options.workers, options.all_tests))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from shoal.protections.generalization.evaluate import make_problem
-from shoal.protections.generalization.nsga2 import nsga2
+from shoal.protections.generalization.nsga2 import Nsga2Settings, nsga2
 from shoal.protections.generalization.search import search
 from shoal.studies.reproduce.adult import BUDGETS, QUASI, REFERENCE, adult
 from shoal.table.domain import nominal_domain, numeric_domain
@@ -67,6 +67,10 @@ def test_one_generalization_beats_the_proven_optimum_of_full_domain_levels(compl
 
 def test_the_reproduction_has_a_row_a_setting(shared_data, monkeypatch):
     monkeypatch.setitem(BUDGETS, "quick", (500, (2, 5), "quick", 2))
+    short = Nsga2Settings(evaluations=100)  # in place of the search that the table shows for comparison
+    monkeypatch.setattr(
+        "shoal.studies.reproduce.adult.search", lambda made, seed, effort: nsga2(made, seed=seed, settings=short)
+    )
     found = adult(shared_data, quick=True)
     assert [len(table["rows"]) for table in found.tables] == [9, 2, 12, 5, 5]
     assert all(row[1] == row[2] for row in found.tables[0]["rows"])  # Table 1: the sizes are the printed ones

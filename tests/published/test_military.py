@@ -7,6 +7,7 @@ import pytest
 
 from shoal.protections.regions.outliers import outliers
 from shoal.protections.regions.restriction import zmf
+from shoal.studies.alpha import _published as alpha_study_published
 from shoal.studies.reproduce.published_signals import ROWS, TOTAL
 
 
@@ -73,3 +74,12 @@ def test_threshold_10_is_not_the_largest_ordinary_value() -> None:
     signal = [97, 45, *best, *([0] * 24)]
     assert sum(signal) == 185
     assert 2 in outliers(signal)
+
+
+def test_a_published_signal_is_feasible_at_an_alpha_if_no_original_outlier_is_one_there():
+    for alpha, mean, again, feasible in alpha_study_published((0.01, 0.02, 0.05)):
+        outlying = [set(outliers(row.signal, alpha).tolist()) for row in ROWS]
+        hidden = sum(4 not in regions and 28 not in regions for regions in outlying)
+        assert (feasible, again) == (hidden, 24 - hidden)
+        assert mean == sum(map(len, outlying)) / 24
+    assert [row[3] for row in alpha_study_published((0.01, 0.05))] == [24, 7]

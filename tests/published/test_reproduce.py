@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,9 +13,14 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
+from published.on_page import what_is_stale
 from shoal.cli import main
+from shoal.protections.generalization.evaluate import Problem
+from shoal.protections.generalization.front import Front
+from shoal.protections.generalization.nsga2 import Nsga2Settings, nsga2
 from shoal.protections.grouping.gomm import GommSettings
-from shoal.protections.regions.by_evolution import MemeticSettings
+from shoal.protections.regions.by_evolution import MemeticSettings, penalty
+from shoal.protections.regions.by_flow import flow_seeds
 from shoal.protections.regions.task import Answer, Solution, Verdict
 from shoal.studies import datasets
 from shoal.studies.military_task import military_task
@@ -29,13 +35,22 @@ PAGES = Path(__file__).parents[2] / "docs" / "published"
 
 
 class Cheap(NamedTuple):
-    """How to run an entry in seconds: other values for its module's names, the files it reads, what never changes."""
+    """How to run an entry in seconds: other values for its module's names, the files it reads, what never changes.
+
+    Of each file, every `step`th record is read.
+    """
 
     quick: Any = None
     names: dict[str, Any] = {}  # noqa: RUF012
     files: tuple[str, ...] = ()
+    step: int = 1
     fixed: tuple[str, ...] = ()
     equal: tuple[str, ...] = ()  # columns of small counts that may agree with print for another input too
+
+
+def short_search(problem: Problem, *, seed: int, effort: str) -> Front:
+    """The search for comparison, with 100 evaluations."""
+    return nsga2(problem, seed=seed, settings=Nsga2Settings(evaluations=100))
 
 
 SMALL = Grid((0.0, 0.1), (0.0, 0.3), (10,), repeats=2, generations=20)
@@ -44,20 +59,34 @@ CHEAP = {
     "sme": Cheap(SMALL, {"WITHIN": (0, 2, 5, 10)}, files=("sme",)),
     "ga-small": Cheap(Grid((0.1,), (0.3,), (10,), repeats=2, generations=40)),
     "sensitivity": Cheap((SMALL, 5)),
-    "hybrid": Cheap(5, files=("census",)),
+    "hybrid": Cheap(5, files=("census",), step=4),
     "gomm": Cheap(
-        GommBudget((100,), GommSettings(10, 2), False, 1, 1),
+        GommBudget((50,), GommSettings(10, 2), False, 1, 1),
         files=("water", "census"),
+        step=3,
         fixed=("Table 2.1",),
         equal=("groups ours",),
     ),
-    "operators": Cheap(MonitoringBudget(2, 8, 1), files=("water", "census")),
-    "adult": Cheap((200, (5,), "quick", 1), {"PRINTED_POPULATIONS": {100: (5, 55, -0.661)}}, files=("adult",)),
+    "operators": Cheap(MonitoringBudget(2, 8, 1), files=("water", "census"), step=3),
+    "adult": Cheap(
+        (200, (5,), "quick", 1),
+        {"PRINTED_POPULATIONS": {100: (5, 55, -0.661)}, "search": short_search},
+        files=("adult",),
+        step=20,
+    ),
     "military": Cheap(
         (MemeticSettings(runs=1, generations=1, population=10, pairs=4), 2, 1),
+        {
+            "flow_seeds": partial(flow_seeds, budget=2),
+            "shoal.protections.regions.signal_search.HEIGHTS": 4,
+            "shoal.studies.microfile.RECORDS": 20_000,
+        },
         fixed=("Table 2:", "Table 3:", "Fig. 1:", "Feasible", "Section 5"),  # so short a run finds nothing feasible
     ),
 }
+
+
+RESTS_ON_KEPT_RUNS = ("sme", "ga-small")  # see test_pages.py
 
 
 def test_every_entry_has_a_cheap_run() -> None:
@@ -73,17 +102,24 @@ def test_another_input_gives_other_figures(
     if cheap.quick is not None:
         monkeypatch.setitem(module.BUDGETS, "quick", cheap.quick)
     for attribute, value in cheap.names.items():
-        monkeypatch.setattr(module, attribute, value)
+        monkeypatch.setattr(attribute if "." in attribute else f"{module.__name__}.{attribute}", value)
     if name == "hybrid":
         monkeypatch.setattr(module, "HYBRID", [row for row in module.HYBRID if row["dataset"] == "census"])
     first = 0 if cheap.files else 1  # the runs that the package keeps are of seed 0
-    before = reproduce(name, shared_data, quick=True, seed=first)
+    for folder, change in (("before", some), ("after", perturbed)):
+        (tmp_path / folder).mkdir()
+        for file in cheap.files:
+            change(file, shared_data, cheap.step).write_csv(tmp_path / folder / f"{file}.csv")
+    before = reproduce(name, tmp_path / "before" if cheap.files else shared_data, quick=True, seed=first)
+    if name != "sensitivity":  # its columns are those of the grid
+        stale = what_is_stale(name, before, with_texts=name not in RESTS_ON_KEPT_RUNS)
+        assert not stale, f"{name}.md is stale: run `python docs/make_published.py {name}`"
     if name == "representatives":
         monkeypatch.setattr(module, "REPRESENTATIVES", [{**row, "n": row["n"] + 1} for row in module.REPRESENTATIVES])
         monkeypatch.setattr(module, "SIZES", (13, 30))
-    for file in cheap.files:
-        perturbed(file, shared_data).write_csv(tmp_path / f"{file}.csv")
-    after = reproduce(name, tmp_path if cheap.files else shared_data, quick=True, seed=0 if cheap.files else 2)
+    after = reproduce(
+        name, tmp_path / "after" if cheap.files else shared_data, quick=True, seed=0 if cheap.files else 2
+    )
     fixed = cheap.fixed
     assert [t["title"] for t in before.tables] == [t["title"] for t in after.tables] or name == "military"
     for old, new in zip(before.tables, after.tables, strict=True):
@@ -146,12 +182,20 @@ def test_a_cell_copied_from_print_is_noticed(copied: str) -> None:
     assert len(copied_cells(old, new)) == (1 if copied == "one cell" else 2)
 
 
-def perturbed(name: str, folder: Path) -> pl.DataFrame:
+def some(name: str, folder: Path, step: int) -> pl.DataFrame:
+    """Every `step`th complete record of a set."""
+    if name == "sme":
+        return datasets.generate(name)
+    frame = pl.read_csv(folder / f"{name}.csv", infer_schema_length=None)
+    return (frame if name == "adult" else frame.drop_nulls())[::step]
+
+
+def perturbed(name: str, folder: Path, step: int) -> pl.DataFrame:
     """A set with other values (numbers drawn anew within each column) or, where columns are names, with other rows."""
     if name == "adult":
         frame = pl.read_csv(folder / "adult.csv")
-        return frame.filter(pl.col("native_country") != "Hungary")[::2]
-    frame = datasets.generate(name) if name == "sme" else pl.read_csv(folder / f"{name}.csv", infer_schema_length=None)
+        return frame.filter(pl.col("native_country") != "Hungary")[1::step]
+    frame = some(name, folder, step)
     rng = np.random.default_rng(5)
     numbers = [column for column, kind in frame.schema.items() if kind.is_numeric()]
     return frame.with_columns(frame[column].shuffle(seed=int(rng.integers(1000))) for column in numbers)
@@ -225,6 +269,22 @@ def test_the_fitness_of_the_published_solutions_comes_out_in_most_rows() -> None
     table = module.published_table()
     ours, theirs = (table["columns"].index(name) for name in ("fitness", "fitness printed"))
     assert sum(abs(row[ours] - row[theirs]) <= 0.0025 for row in table["rows"]) >= 20
+
+
+def test_the_fitness_of_the_published_solutions_follows_from_metric_signal_and_root(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The fitness is (1 - metric / 1846) times the root of the compatibility times the penalty of the swaps."""
+    module: Any = importlib.import_module("shoal.studies.reproduce.military")
+    for metric in (None, 300.0):  # as printed, and another one
+        if metric is not None:
+            monkeypatch.setattr(module, "ROWS", [row._replace(metric=metric) for row in module.ROWS])
+        table = module.published_table()
+        fitness, product = (table["columns"].index(name) for name in ("fitness", "product"))
+        for published, row in zip(module.ROWS, table["rows"], strict=True):
+            swaps = 97 + 45 - published.signal[4] - published.signal[28]
+            expected = (1 - published.metric / 1846) * np.sqrt(row[product]) * penalty(swaps, 130)
+            assert row[fitness] == pytest.approx(expected, abs=2e-3)
 
 
 def test_the_list_names_every_entry_and_says_why_the_others_are_not_computed() -> None:

@@ -142,5 +142,5 @@ def test_grids_and_data_by_name() -> None:
     assert np.allclose(values_of("20x2").std(axis=0), 1)
     with pytest.raises(ShoalError, match="Did you mean 'published'"):
         chosen_grid("publishd")
-    with pytest.raises(ShoalError, match="each once"):
+    with pytest.raises(ShoalError, match="each of them once"):
         Grid((0.1, 0.1), (0.0,), (10,), 1)

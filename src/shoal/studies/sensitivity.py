@@ -154,7 +154,7 @@ def run_grid(
     check_k(k, len(values))
     check_seed(seed)
     folder.mkdir(parents=True, exist_ok=True)
-    done = _open_checkpoint(folder / CHECKPOINT, study_identity(values, k, grid, seed))
+    done = open_checkpoint(folder / CHECKPOINT, study_identity(values, k, grid, seed))
     whole = control_of(control, threads, progress)
     quiet, lock = whole.part(progress=silent), Lock()
     # Repeat by repeat: a study that is stopped has nearly the same number of runs of every setting.
@@ -163,17 +163,13 @@ def run_grid(
     def one(setting: dict[str, Any], checkpoint: TextIO) -> None:
         if whole.stopped:
             return
-        options = {name: setting[name] for name in ("mutation_rate", "crossover_rate", "population")}
-        run_seed = int(np.random.SeedSequence([seed, setting["run"]]).generate_state(1)[0])
-        partition = genetic(values, k, seed=run_seed, generations=grid.generations, control=quiet, **options)
+        partition = genetic(values, k, generations=grid.generations, control=quiet, **run_options(setting, seed))
         if whole.stopped:  # this run is not complete: the next study repeats it
             return
         result = {**setting, "sse": sse_of(partition, values), **partition.facts}
         with lock:
             done[result["run"]] = result
-            # One write per line: a killed study leaves at most one incomplete last line, which is then ignored.
-            checkpoint.write(json.dumps(result) + "\n")
-            checkpoint.flush()
+            write_run(checkpoint, result)
             whole.show(len(done), len(grid), None, "runs")
 
     with open(folder / CHECKPOINT, "a", encoding="utf-8") as checkpoint:
@@ -183,6 +179,21 @@ def run_grid(
     with atomically(folder / RUNS) as temporary:
         runs.write_parquet(temporary)
     return runs
+
+
+def run_options(setting: dict[str, Any], seed: int) -> dict[str, Any]:
+    """The options of the genetic algorithm for one run of a grid, with the run's own seed."""
+    options = {name: setting[name] for name in ("mutation_rate", "crossover_rate", "population")}
+    return {**options, "seed": int(np.random.SeedSequence([seed, setting["run"]]).generate_state(1)[0])}
+
+
+def write_run(checkpoint: TextIO, result: dict[str, Any]) -> None:
+    """Add a finished run to a checkpoint.
+
+    One write per line: a killed study leaves at most one incomplete last line, which is then ignored.
+    """
+    checkpoint.write(json.dumps(result) + "\n")
+    checkpoint.flush()
 
 
 def study_identity(values: Floats, k: int, grid: Grid, seed: int) -> str:
@@ -209,7 +220,7 @@ def finished_runs(checkpoint: Path, identity: str) -> dict[int, dict[str, Any]]:
         raise InputError(f"{checkpoint} is damaged. Remove it, or use another folder with -o.") from None
 
 
-def _open_checkpoint(checkpoint: Path, identity: str) -> dict[int, dict[str, Any]]:
+def open_checkpoint(checkpoint: Path, identity: str) -> dict[int, dict[str, Any]]:
     """Start a checkpoint, or remove an incomplete last line from it; return its finished runs."""
     if not checkpoint.exists():
         with atomically(checkpoint) as temporary:

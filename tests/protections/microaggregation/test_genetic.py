@@ -16,7 +16,13 @@ from shoal.engine.control import Control
 from shoal.engine.partition.partition import KPartition
 from shoal.errors import ShoalError
 from shoal.protections.microaggregation.kernels import genetic as kernel
-from shoal.protections.microaggregation.methods.genetic import CROSSOVERS, MOST_RECORDS, SELECTIONS, genetic
+from shoal.protections.microaggregation.methods.genetic import (
+    CROSSOVERS,
+    MOST_RECORDS,
+    SELECTIONS,
+    _squared_distances,
+    genetic,
+)
 from shoal.protections.microaggregation.sums_of_squares import sse_of
 
 
@@ -236,3 +242,14 @@ def test_the_default_number_of_generations_is_the_published_one(n: int, generati
     """Two chromosomes, one of which is the best so far: one child is evaluated per generation."""
     result = genetic(np.random.default_rng(0).normal(size=(n, 2)), 3, population=2)
     assert result.facts["generations"] == generations
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e6])
+def test_the_cost_is_in_the_unit_of_standardized_values(unit: float) -> None:
+    """The fitness 1 / (SSE + 1) depends on the unit: SST = n d, as for standardized values."""
+    values = np.random.default_rng(2).normal(size=(20, 3))
+    standardized = (values - values.mean(axis=0)) / values.std(axis=0)
+    plain = ((standardized[:, None] - standardized[None]) ** 2).sum(axis=2)
+    assert _squared_distances(unit * standardized) == pytest.approx(plain)
+    squares = _squared_distances(unit * values)
+    assert squares.sum() / (2 * 20) == pytest.approx(20 * 3)

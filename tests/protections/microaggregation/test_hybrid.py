@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -123,3 +124,21 @@ def test_the_heuristics_own_groups_are_among_the_first_chromosomes(macro_size: i
     result = hybrid(values, 3, macro_size=macro_size, generations=0, population=2, runs=1, seed=1)
     assert sse_of(result, values) == pytest.approx(sse_of(group_records("mdav", values, 3), values), rel=1e-12)
     assert result.facts["heuristic_sse"] == pytest.approx(sse_of(result, values), rel=1e-12)
+
+
+@pytest.mark.parametrize(("runs", "shares"), [(1, [12]), (5, [3, 3, 2, 2, 2]), (None, [3, 3, 2, 2, 2])])
+def test_the_first_population_starts_with_the_heuristics_groups_and_all_share_the_generations(
+    runs: int | None, shares: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lemma 1: the groups of the heuristic are a chromosome of the first population of each macro-group."""
+    module = importlib.import_module(hybrid.__module__)
+    calls: list[dict[str, Any]] = []
+    original = module.genetic
+    monkeypatch.setattr(
+        module, "genetic", lambda rows, k, **options: calls.append(options) or original(rows, k, **options)
+    )
+    values = np.random.default_rng(3).normal(size=(12, 2))
+    hybrid(values, 3, generations=12, population=4, runs=runs)
+    assert [call["generations"] for call in calls] == shares
+    assert calls[0]["start"].labels.tolist() == group_records("mdav", values, 3).labels.tolist()
+    assert all(call["start"] is None for call in calls[1:])

@@ -22,6 +22,8 @@ SELECTIONS = {"roulette": kernel.ROULETTE, "tournament": kernel.TOURNAMENT, "ran
 MOST_RECORDS = 10_000  # the distances of all pairs are held in memory
 
 _GENES_PER_CALL = 10_000_000  # about a fifth of a second: the time between two checks for a stop
+_GENERATIONS_UNTIL_A_LOOK = 200  # between two checks whether a run is settled
+_ROUNDING = 1e-13  # relative; the kernel ignores gains below ten times as much
 
 
 def genetic(
@@ -55,14 +57,58 @@ def genetic(
     chromosomes.
     """
     control = control or current()
-    values = as_rows(values)
-    n = len(values)
-    k = check_k(k, n)
-    generations = _check(n, population, generations, seed, mutation_rate, crossover_rate, inversion)
+    rates = (mutation_rate, crossover_rate, inversion)
     operators = (
         CROSSOVERS[check_choice("crossover", crossover, CROSSOVERS)],
         SELECTIONS[check_choice("selection", selection, SELECTIONS)],
     )
+    return _search(values, k, seed, population, rates, operators, generations, start, None, control)
+
+
+def genetic_until_settled(
+    values: Floats,
+    k: int,
+    optimum: KPartition | None,
+    *,
+    seed: int,
+    population: int,
+    crossover_rate: float,
+    mutation_rate: float,
+    generations: int | None = None,
+    control: Control | None = None,
+) -> KPartition:
+    """Return the partition of `genetic` and its convergence generation, without the generations that change neither.
+
+    A run is settled once it has the SSE of a proved optimum, or once all chromosomes are equal and none mutates.
+    """
+    rates = (mutation_rate, crossover_rate, 0.0)
+    operators = (CROSSOVERS["one-point"], SELECTIONS["roulette"])
+    known = -np.inf if optimum is None else _cost(_squared_distances(as_rows(values)), optimum)
+    control = control or current()
+    return _search(values, k, seed, population, rates, operators, generations, None, known, control)
+
+
+def _search(
+    values: Floats,
+    k: int,
+    seed: int,
+    population: int,
+    rates: tuple[float, float, float],
+    operators: tuple[int, int],
+    generations: int | None,
+    start: KPartition | None,
+    known: float | None,
+    control: Control,
+) -> KPartition:
+    """Run the algorithm; rates are those of mutation, crossover and inversion.
+
+    known: the cost of an optimum, with which the run may end early, or -inf. None runs all generations.
+    """
+    mutation_rate, crossover_rate, inversion = rates
+    values = as_rows(values)
+    n = len(values)
+    k = check_k(k, n)
+    generations = _check(n, population, generations, seed, mutation_rate, crossover_rate, inversion)
     chromosomes = np.zeros((2, population, n), dtype=np.int32)
     if start is not None:
         chromosomes[0, 0] = _as_chromosome(start, k, n)
@@ -72,11 +118,16 @@ def genetic(
     counts = np.zeros(4, dtype=np.int64)
     run = (_squared_distances(values), k, chromosomes, sse, best, least, state, counts)
     kernel.begin(*run, int(start is not None))
-    a_call = max(1, _GENES_PER_CALL // (population * n))
+    a_call = max(1, _GENES_PER_CALL // (population * n)) if known is None else _GENERATIONS_UNTIL_A_LOOK
     while counts[kernel.GENERATION] < generations and not control.stopped:
         more = min(a_call, generations - counts[kernel.GENERATION])
         kernel.advance(*run, mutation_rate, crossover_rate, inversion, *operators, more, control.flag)
         control.show(int(counts[kernel.GENERATION]), generations, 100 * float(least[0]) / values.size, "genetic search")
+        if known is not None and (
+            least[0] <= known * (1 + _ROUNDING)
+            or (mutation_rate == 0 and (chromosomes[counts[kernel.HALF]] == chromosomes[counts[kernel.HALF], 0]).all())
+        ):
+            break
     facts: dict[str, int | bool] = {
         **control.facts,
         "generations": int(counts[kernel.GENERATION]),
@@ -84,6 +135,12 @@ def genetic(
         "evaluations": int(counts[kernel.EVALUATIONS]),
     }
     return KPartition(best.astype(np.int64), facts)
+
+
+def _cost(distances: Floats, partition: KPartition) -> float:
+    """Return the cost of a partition as the kernel computes it, up to rounding."""
+    groups = (np.flatnonzero(partition.labels == label) for label in np.unique(partition.labels))
+    return float(sum(distances[np.ix_(group, group)].sum() / (2 * group.size) for group in groups))
 
 
 def usual_generations(n: int) -> int:
