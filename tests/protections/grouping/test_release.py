@@ -348,3 +348,13 @@ def test_the_options_of_gomm_belong_to_gomm_alone(name):
     if name == "patience":
         with pytest.raises(UsageError, match="does not use patience: it belongs to d-gomm"):
             protect(method="gomm", patience=3)
+
+
+def test_the_figures_of_tied_whole_numbers_are_those_of_the_assessment():
+    """Distances between whole numbers tie exactly; the scaled values of the search would break such ties."""
+    rng = np.random.default_rng(0)
+    data = shoal.read(pl.DataFrame({name: rng.integers(0, 6, 60).astype(float) for name in "abc"}), quasi=list("abc"))
+    release = shoal.group_attributes(data, 3, groups=[["a"], ["b", "c"]], within_groups="mdav", baselines=False)
+    assessed = shoal.assess(data, release.table)
+    for name in ("information_loss", "interval_disclosure", "distance_linkage", "distance_linkage_all_columns"):
+        assert release.facts[name] == assessed[name], name

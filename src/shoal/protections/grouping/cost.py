@@ -232,22 +232,6 @@ class GroupingCost:
         if len(missing) > 1:
             current().part(threads=self.threads).run([partial(self.figures, group) for group in missing])
 
-    def exact(self, grouping: Grouping) -> Evaluation:
-        """The cost with linkage counted for every record, in blocks that fit into memory."""
-        if not self.sampled:
-            return self.evaluate(grouping)
-        step = max(1, CHUNK // (8 * self._most_groups * len(grouping)))
-        blocks = [np.arange(a, min(a + step, self.n)) for a in range(0, self.n, step)]
-
-        control = current().part(threads=self.threads)
-
-        def count(block: Ints) -> float:
-            control.check()
-            return self._links(grouping, self._new_tables(block, 0, len(grouping)), math.inf)
-
-        links = sum(control.run([partial(count, block) for block in blocks]))
-        return self._evaluation(grouping, 100.0 * links / self.n)._replace(error=0.0)
-
     @property
     def known(self) -> Mapping[Grouping, Evaluation]:
         """All groupings that keep the floor and whose cost was computed completely."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from shoal.arrays import Floats
-from shoal.engine.control import current, shielded
-from shoal.errors import Stopped
+from shoal.engine.control import shielded
 from shoal.measures.anonymity import k_anonymity
 from shoal.measures.evidence import Evidence, evidence_of_numbers
 from shoal.measures.linkage import Linkage, linkage_on_all, linkage_over_sets, linkage_with
@@ -90,15 +88,11 @@ class Measuring:
         self._rounded, self._intruder = list(rounded), list(intruder)
         self._measured: dict[Grouping, Measured] = {}
 
-    def measured(self, grouping: Grouping, estimate: Evaluation | None = None) -> Measured:
-        """The values of a grouping, with their loss and risk. It is finished even if the run is stopped.
-
-        estimate: the evaluation of the grouping with MDAV, if the caller has it. It is used as it is where it is the
-        evaluation of the values themselves.
-        """
+    def measured(self, grouping: Grouping) -> Measured:
+        """The values of a grouping, with their loss and risk. It is finished even if the run is stopped."""
         best = self._measured.get(grouping)
         if best is None:
-            measured = [self._measured_with(groups, grouping, estimate) for groups in self._groups]
+            measured = [self._measured_with(groups, grouping) for groups in self._groups]
             best = min(measured, key=lambda one: (not self.keeps_floor(one), one.evaluation.fitness))
             self._measured[grouping] = best
         return best
@@ -107,11 +101,9 @@ class Measuring:
         """Whether the values keep the floor of the search."""
         return self._cost.floor.accepts(measured.joint_k, measured.evaluation.distance_linkage)
 
-    def _measured_with(self, groups: RecordGroups, grouping: Grouping, estimate: Evaluation | None) -> Measured:
+    def _measured_with(self, groups: RecordGroups, grouping: Grouping) -> Measured:
         values, smallest = self._protected(groups, grouping)
-        is_estimated = groups.method == "mdav" and not self._rounded
-        evaluation = (estimate or self._exact(grouping)) if is_estimated else None
-        return shielded(partial(self._measure, values, groups.method, smallest, evaluation))
+        return shielded(partial(self._measure, values, groups.method, smallest))
 
     def _protected(self, groups: RecordGroups, grouping: Grouping) -> tuple[Floats, int]:
         """The protected values, and the size of the smallest record group."""
@@ -124,20 +116,13 @@ class Measuring:
             values[:, j] = np.rint(values[:, j]) + 0.0  # -0.2 becomes 0.0, not -0.0
         return values, smallest
 
-    def _exact(self, grouping: Grouping) -> Evaluation:
-        """The evaluation with MDAV, linkage counted for every record; on the sample if the run is stopped."""
-        with suppress(Stopped):
-            current().check()
-            return self._cost.exact(grouping)
-        return shielded(partial(self._cost.evaluate, grouping))
-
-    def _measure(self, values: Floats, method: str, smallest: int, evaluation: Evaluation | None) -> Measured:
+    def _measure(self, values: Floats, method: str, smallest: int) -> Measured:
         convention, threads = self._cost.convention.name, self._cost.threads
         evidence = evidence_of_numbers(self._values, values, convention=convention, threads=threads)
         return Measured(
             values,
             method,
-            evaluation or _evaluation_of(evidence),
+            _evaluation_of(evidence),
             linkage_over_sets(evidence),
             linkage_with(evidence, [self._intruder]) if self._intruder else None,
             smallest,

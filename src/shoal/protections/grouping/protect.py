@@ -284,11 +284,11 @@ def _numbers(groups: Sequence[Sequence[str | int]], columns: Sequence[str]) -> l
 
 
 def _points(run: Run, choices: Sequence[Choice]) -> list[dict[str, Any]]:
-    """The points of the front with MDAV inside the column groups, as the search evaluated them."""
+    """The points of the front with MDAV inside the column groups, measured on their values."""
     measuring = run.measuring(RecordGroups(run.cost, run.scaled, None))
     points = []
-    for number, (grouping, evaluation) in enumerate(choices, start=1):
-        measured = measuring.measured(grouping, evaluation)
+    for number, (grouping, _) in enumerate(choices, start=1):
+        measured = measuring.measured(grouping)
         others = {"risk": measured.evaluation.risk, "groups": run.names(grouping)}
         points.append({**measured.facts(), **others, "joint_k": measured.joint_k, "pick": number})
     return points
