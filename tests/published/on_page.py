@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.studies.reproduce.pages import markdown_table
-from shoal.studies.reproduce.result import Result, Table
+from shoal.studies.reproduce.result import Result, ResultTable
 
 PAGES = Path(__file__).parents[2] / "docs" / "published"
 # Beginnings of the sentences that depend on the runs, without digits.
@@ -40,18 +40,18 @@ def what_is_stale(name: str, result: Result, with_texts: bool = True) -> list[st
     return stale
 
 
-def missing_rows(name: str, table: Table) -> list[str]:
+def missing_rows(name: str, table: ResultTable) -> list[str]:
     """Return the rows of a table that its page does not have."""
     page = (PAGES / f"{name}.md").read_text(encoding="utf-8").splitlines()
     return [line for line in _lines(table)[1] if line not in page]
 
 
-def _lines(table: Table) -> tuple[str, list[str]]:
+def _lines(table: ResultTable) -> tuple[str, list[str]]:
     head, _, *rows = markdown_table(table["columns"], table["rows"]).splitlines()
     return head, rows
 
 
-def _published_cells(table: Table, line: str) -> Any:
+def _published_cells(table: ResultTable, line: str) -> Any:
     """The whole line if it is a published one; otherwise its first cell and those of the published columns."""
     cells = line.strip("| ").split(" | ")
     if "published" in cells:

@@ -17,10 +17,10 @@ from shoal.protections.microaggregation.methods.mdav import mdav
 from shoal.protections.microaggregation.sums_of_squares import sse_of
 from shoal.report.figures import figure
 from shoal.studies import kept
-from shoal.studies.analysis import FACTORS, Findings, analyse
+from shoal.studies.analysis import FACTORS, BestSettings, analyse
 from shoal.studies.reproduce import ENTRIES, reproduce
 from shoal.studies.reproduce.pages import markdown_table
-from shoal.studies.reproduce.result import Table
+from shoal.studies.reproduce.result import ResultTable
 from shoal.studies.sensitivity import Grid, values_of
 from shoal.table.scaling import scale
 
@@ -48,7 +48,7 @@ def test_a_page_agrees_with_the_kept_runs(
     analysed = ANALYSED if name == "sensitivity" else ""
     if analysed:
         runs = kept.kept_runs(values_of(analysed))
-        nothing = Findings([], {factor: [0.0] for factor in FACTORS}, {factor: [0.0] for factor in FACTORS})
+        nothing = BestSettings([], {factor: [0.0] for factor in FACTORS}, {factor: [0.0] for factor in FACTORS})
         monkeypatch.setattr(module, "analyse", lambda frame: analyse(frame) if frame.equals(runs) else nothing)
     result = reproduce(name, quick=True)
     page = (PAGES / f"{name}.md").read_text(encoding="utf-8").splitlines()
@@ -81,7 +81,7 @@ def test_no_page_or_module_holds_the_share_of_optimal_runs_as_a_literal() -> Non
     assert "91.3" not in Path(str(module.__file__)).read_text(encoding="utf-8")
 
 
-def tables_without_search(name: str, folder: Path) -> list[Table]:
+def tables_without_search(name: str, folder: Path) -> list[ResultTable]:
     """The tables of an entry, or some of their rows, that no random number changes."""
     module: Any = importlib.import_module(f"shoal.studies.reproduce.{ENTRIES[name][0]}")
     if name == "representatives":
@@ -119,7 +119,7 @@ def test_a_stale_page_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not what_is_stale("representatives", result)
     first, second = result.tables
     row = first["rows"][0]
-    other: list[Table] = [
+    other: list[ResultTable] = [
         {**first, "title": "Table 9: a(n,k)"},
         {**first, "columns": [*first["columns"][:-1], "k=6"]},
         {**first, "rows": [[row[0], row[1] + 1, *row[2:]], *first["rows"][1:]]},
@@ -128,5 +128,5 @@ def test_a_stale_page_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     for table in other:
         assert len(what_is_stale("representatives", replace(result, tables=[table]))) == 1, table
     assert len(what_is_stale("representatives", replace(result, convention="Real numbers."))) == 1
-    changed: Table = {**first, "rows": [[row[0] + 1, *row[1:]]]}
+    changed: ResultTable = {**first, "rows": [[row[0] + 1, *row[1:]]]}
     assert missing_rows("representatives", changed) and not missing_rows("representatives", first)
