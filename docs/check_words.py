@@ -1,10 +1,9 @@
 """Checks the words of the project: phrases that docs/project/style.md bans, and names that say nothing.
 
-README, CONTRIBUTING, SECURITY, the pages of docs/, the benchmarks and the files that build and test the project must
-not contain them. In src/ each package may have at most as many as `words_left.toml` says: the numbers may only fall.
+README, CONTRIBUTING, SECURITY, the pages of docs/, the sources, the benchmarks and the files that build and test the
+project must not contain them.
 
-    python docs/check_words.py           # report what is wrong; exit code 1 if there is anything
-    python docs/check_words.py --lower   # write today's numbers of src/, where they are lower
+    python docs/check_words.py   # report what is wrong; exit code 1 if there is anything
 """
 
 from __future__ import annotations
@@ -14,14 +13,11 @@ import io
 import re
 import sys
 import tokenize
-import tomllib
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
-LEFT = Path(__file__).parent / "words_left.toml"
 PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/**/*.md", ".github/**/*.md")
 TOOLS = ("benchmarks/*.py", "docs/*.py", "*.py", ".ci/*", "pyproject.toml", "Makefile", "mkdocs.yml", "CITATION.cff")
 GENERATED = {"docs/commands.md"}  # made from the help texts in src/
@@ -113,48 +109,19 @@ def in_tools() -> list[Hit]:
     return [hit for path in paths for hit in (of_module if path.suffix == ".py" else of_template)(path)]
 
 
-def in_source() -> dict[str, list[Hit]]:
-    """Everything that is wrong in src/, by package."""
+def in_source() -> list[Hit]:
+    """Everything that is wrong in src/."""
     readers = {".py": of_module, ".html": of_template, ".toml": of_template}
-    hits: dict[str, list[Hit]] = {}
-    for path in sorted((ROOT / "src" / "shoal").rglob("*")):
-        if path.suffix in readers:
-            package = path.relative_to(ROOT / "src").with_suffix("").parts[1]
-            hits.setdefault(package, []).extend(readers[path.suffix](path))
-    return hits
-
-
-def allowed() -> dict[str, int]:
-    """How many are left in each package, at most."""
-    return dict(tomllib.loads(LEFT.read_text(encoding="utf-8"))["left"]) if LEFT.exists() else {}
+    paths = sorted(path for path in (ROOT / "src" / "shoal").rglob("*") if path.suffix in readers)
+    return [hit for path in paths for hit in readers[path.suffix](path)]
 
 
 def problems() -> list[str]:
-    """What the check reports: every hit in a page, and every package with more than it may have."""
-    lines = [f"{hit.place}: {hit.text!r} ({hit.rule})" for hit in (*in_pages(), *in_tools())]
-    most = allowed()
-    for package, hits in in_source().items():
-        if len(hits) > most.get(package, 0):
-            counts = ", ".join(f"{rule} {count}" for rule, count in Counter(hit.rule for hit in hits).items())
-            lines.append(f"src/shoal/{package}: {len(hits)}, at most {most.get(package, 0)} are allowed ({counts})")
-            lines += [f"  {hit.place}: {hit.text!r} ({hit.rule})" for hit in hits]
-    return lines
-
-
-def lower() -> None:
-    """Write the numbers of src/ where they fell, and leave out packages that have none."""
-    most = allowed()
-    numbers = {package: min(len(hits), most.get(package, len(hits))) for package, hits in in_source().items()}
-    lines = [f"{package} = {number}" for package, number in sorted(numbers.items()) if number]
-    head = (
-        "# Banned phrases and names left in each package of src/shoal (docs/check_words.py). Only lower them.\n[left]\n"
-    )
-    LEFT.write_text(head + "".join(f"{line}\n" for line in lines), encoding="utf-8")
+    """What the check reports, one line per hit."""
+    return [f"{hit.place}: {hit.text!r} ({hit.rule})" for hit in (*in_pages(), *in_tools(), *in_source())]
 
 
 if __name__ == "__main__":
-    if "--lower" in sys.argv[1:]:
-        lower()
     wrong = problems()
     print(*wrong, sep="\n")
     sys.exit(bool(wrong))

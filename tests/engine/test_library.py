@@ -290,7 +290,7 @@ def test_the_variable_chooses() -> None:
 
 def test_without_numba_and_a_library_a_message_says_what_to_install() -> None:
     hidden = "import sys; sys.modules['numba'] = None\n" + CODE
-    assert "pip install 'shoal[jit]'" in run(hidden, SHOAL_KERNELS="jit").stderr
+    assert "pip install numba" in run(hidden, SHOAL_KERNELS="jit").stderr
 
 
 @needs_library

@@ -20,7 +20,7 @@ from shoal.engine.partition.refine import refine
 from shoal.engine.partition.subset_row_cuts import VIOLATED, incidence, limits, touched, violated
 from shoal.errors import UsageError
 from shoal.protections.microaggregation.kernels.by_subsets import best_by_subsets
-from shoal.protections.microaggregation.kernels.pricing import Found, price
+from shoal.protections.microaggregation.kernels.pricing import Priced, price
 from shoal.protections.microaggregation.methods.auto import auto, proof_work
 from shoal.protections.microaggregation.methods.exact import exact
 from shoal.protections.microaggregation.methods.mdav import mdav
@@ -44,7 +44,7 @@ def test_pricing_equals_enumeration(k, n, seed, nodes):
     values = rng.integers(0, 6, size=(n, 2)).astype(float)
     duals = rng.exponential(2.0, size=n)
     x = padded(values)
-    lowest, found = np.zeros(n), Found.with_room(400, 2 * k - 1)
+    lowest, found = np.zeros(n), Priced.with_room(400, 2 * k - 1)
     cut_short = price(x, duals, near_sums(x, k), k, 0.0, True, nodes, 0, n, lowest, found, Control().flag)
     expected = np.array([naive.least_reduced_cost(values, duals, k, i) for i in range(n)])
     assert (lowest <= expected + 1e-9).all()

@@ -206,7 +206,7 @@ def load_numba() -> Any:
     except ImportError as error:
         raise ShoalError(
             "Shoal has no compiled code for this machine, and Numba, which could compile it, is not installed "
-            f"({error}). Install it with: pip install 'shoal[jit]'"
+            f"({error}). Install it with: pip install numba"
         ) from error
 
     # Numba distinguishes functions of one name by a counter. Two processes would count in the same way and give one

@@ -33,7 +33,7 @@ from shoal.engine.partition.space import check_start, without_oversized
 from shoal.engine.partition.subset_row_cuts import Cut, incidence, limits, violated
 from shoal.engine.stage import Stage
 from shoal.errors import UsageError, check_k
-from shoal.protections.microaggregation.kernels.pricing import Found, price
+from shoal.protections.microaggregation.kernels.pricing import Priced, price
 from shoal.protections.microaggregation.squared_error import SquaredError
 from shoal.protections.microaggregation.sums_of_squares import sse_of, total_squares
 
@@ -184,8 +184,8 @@ class _Bound:
         """Return bounds of the reduced cost per record, and the priced groups; no bounds if the search was stopped."""
         lowest, most = np.zeros(self.n), self.work.nodes_per_record(NODES, self.n)
 
-        def piece(first: int, last: int) -> Found:
-            groups = Found.with_room(40 * (last - first), 2 * self.k - 1)
+        def piece(first: int, last: int) -> Priced:
+            groups = Priced.with_room(40 * (last - first), 2 * self.k - 1)
             if not control.stopped:
                 price(self.x, prices, self.near, self.k, 0.0, True, most, first, last, lowest, groups, control.flag)
                 control.advance(0.0)
@@ -281,7 +281,7 @@ class _Bound:
         return pool.part(fits), reduced[fits]
 
     def _search(self, records: Floats, allowed: float, control: Control) -> list[NDArray[np.int32]] | None:
-        groups = Found.with_room(self.work.columns, 2 * self.k - 1)
+        groups = Priced.with_room(self.work.columns, 2 * self.k - 1)
         lowest = np.zeros(self.n)
         for first, last in runs(self.n, 20):
             most, before = self.work.nodes_per_record(20_000_000, last - first), groups.filled[1]
@@ -304,7 +304,7 @@ class _Bound:
         return pool.costs
 
 
-def _rows(groups: Found) -> list[NDArray[np.int32]]:
+def _rows(groups: Priced) -> list[NDArray[np.int32]]:
     """Return the records of each priced group."""
     return [row[row >= 0] for row in groups.rows[: groups.filled[0]]]
 

@@ -16,7 +16,7 @@ from shoal.engine.partition.loss import GroupLoss
 from shoal.engine.partition.neighbours import leaves, neighbour_kernels, neighbour_lists
 from shoal.engine.partition.partition import KPartition
 from shoal.protections.microaggregation.effort import large_proposals, proposals
-from shoal.protections.microaggregation.kernels.pricing import Found
+from shoal.protections.microaggregation.kernels.pricing import Priced
 from shoal.protections.microaggregation.kernels.squares import Squares
 from shoal.protections.microaggregation.kernels.variants import variants
 from shoal.protections.microaggregation.methods.mdav import engine_kernel, mdav
@@ -129,7 +129,7 @@ class SquaredError(GroupLoss):
     ) -> list[Indices]:
         rows = np.full((len(groups), self.most), -1, dtype=np.int32)
         rows[np.arange(self.most) < np.array([group.size for group in groups])[:, None]] = np.concatenate(groups)
-        variant_groups = Found.with_room(len(groups) * count, self.most)
+        variant_groups = Priced.with_room(len(groups) * count, self.most)
         dual = np.ascontiguousarray(duals)
         variants(self.records, self.weights, rows, near, dual, self.k, limit, count, variant_groups)
         return [row[row >= 0] for row in variant_groups.rows[: variant_groups.filled[0]]]

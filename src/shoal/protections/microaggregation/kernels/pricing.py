@@ -29,19 +29,19 @@ from shoal.engine.kernels.distance import squared
 WIDEST = 2000  # candidates around one record; if there are more, they are bounded, not searched
 
 
-class Found(NamedTuple):
-    """Groups that were found: a row of records each, padded with -1; `filled`: how many, and the nodes visited."""
+class Priced(NamedTuple):
+    """The priced groups: a row of records each, padded with -1; `filled`: how many, and the nodes visited."""
 
     rows: Indices
     filled: NDArray[np.int64]
 
     @staticmethod
-    def with_room(groups: int, most: int) -> Found:
+    def with_room(groups: int, most: int) -> Priced:
         """Nothing yet, and room for so many groups of at most `most` records."""
-        return Found(np.empty((groups, most), dtype=np.int32), np.zeros(2, dtype=np.int64))
+        return Priced(np.empty((groups, most), dtype=np.int32), np.zeros(2, dtype=np.int64))
 
 
-NOTHING_FOUND = Found.with_room(1, 1)
+NOTHING_PRICED = Priced.with_room(1, 1)
 
 
 @inner
@@ -94,14 +94,14 @@ def greedy_group(
 
 
 @inner
-def write_group(found: Found, chosen: Indices, size: int) -> bool:
-    """Add a group to those found; return False if there is no room."""
-    if found.filled[0] >= found.rows.shape[0]:
+def write_group(priced: Priced, chosen: Indices, size: int) -> bool:
+    """Add a group to the priced ones; return False if there is no room."""
+    if priced.filled[0] >= priced.rows.shape[0]:
         return False
-    row = found.rows[found.filled[0]]
+    row = priced.rows[priced.filled[0]]
     for c in range(row.size):
         row[c] = chosen[c] if c < size else -1
-    found.filled[0] += 1
+    priced.filled[0] += 1
     return True
 
 
@@ -145,7 +145,7 @@ def keep_useful(
 @inner
 def first_bounds(
     k: int,
-    own: float,
+    own_dual: float,
     count: int,
     rows: Indices,
     apart: Floats,
@@ -161,7 +161,7 @@ def first_bounds(
         for q in range(count - 1, -1, -1):
             u = rows[q]
             term = (apart[q] + 0.5 * near[u, f - 2]) / f - dual[u]
-            bound = term - own + (f - 2) * least if f > 2 else term - own
+            bound = term - own_dual + (f - 2) * least if f > 2 else term - own_dual
             bounds[q] = min(bounds[q], bound / f if per_record else bound)
             least = min(least, term)
 
@@ -178,7 +178,7 @@ def fill_row(x: Floats, rows: Indices, count: int, a: int, table: Floats, ready:
 @kernel(
     lambda: (
         *("int64", "float64[:, ::1]", "float64[::1]", "float64[:, ::1]", "int64", "float64", "boolean"),
-        *("int64", "int64", "int64", "float64[::1]", NOTHING_FOUND, "uint8[::1]"),
+        *("int64", "int64", "int64", "float64[::1]", NOTHING_PRICED, "uint8[::1]"),
     )
 )
 def price(
@@ -192,13 +192,13 @@ def price(
     first: int,
     last: int,
     lowest: Floats,
-    found: Found,
+    priced: Priced,
     flag: Bytes,
 ) -> int:
     """Search the groups of each record in first .. last - 1; return the number of searches that were cut short.
 
     If `cheapest`, lowest[i] becomes a lower bound of reduced cost / size of i's groups, at most `limit`, and every
-    group that lowered it is written to `found`. Otherwise all groups with i as the first record and a reduced cost up
+    group that lowered it is written to `priced`. Otherwise all groups with i as the first record and a reduced cost up
     to `limit` are written, and the result is -1 if there is no room. The result is also -1, with `lowest` unfinished,
     once the flag is set.
     """
@@ -229,7 +229,7 @@ def price(
             start, size = greedy_group(x, dual, k, i, m, rows[0], apart[0], terms, chosen)
             if start < best:
                 best = start
-                write_group(found, chosen, size)
+                write_group(priced, chosen, size)
         bounds[0] = keep_useful(
             1, k, 0.0, dual[i], m, rows[0], apart[0], dual, near, best, cheapest, terms, low, useful
         )
@@ -277,7 +277,7 @@ def price(
             if s >= k:
                 cost = p_new / s - d_new
                 if cost < (best * s if cheapest else limit):
-                    if not write_group(found, chosen, s) and not cheapest:
+                    if not write_group(priced, chosen, s) and not cheapest:
                         return -1
                     if cheapest:
                         best = cost / s
@@ -306,5 +306,5 @@ def price(
                 count[level], pointer[level], pairs[level], duals[level] = kept, 0, p_new, d_new
                 depth = level
         lowest[i] = min(best, opened)
-        found.filled[1] += nodes
+        priced.filled[1] += nodes
     return cut_short

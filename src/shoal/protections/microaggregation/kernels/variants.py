@@ -12,7 +12,7 @@ from shoal.arrays import Floats, Indices
 from shoal.engine.kernels.compiling import inner, kernel
 from shoal.engine.kernels.distance import squared
 from shoal.engine.kernels.heap import offer
-from shoal.protections.microaggregation.kernels.pricing import NOTHING_FOUND, Found
+from shoal.protections.microaggregation.kernels.pricing import NOTHING_PRICED, Priced
 
 
 @inner
@@ -48,7 +48,7 @@ def centre(x: Floats, w: Floats, rows: Indices, size: int, without: int, c: Floa
 @kernel(
     lambda: (
         *("void", "float64[:, ::1]", "float64[::1]", "int32[:, ::1]", "int32[:, ::1]", "float64[::1]"),
-        *("int64", "float64", "int64", NOTHING_FOUND),
+        *("int64", "float64", "int64", NOTHING_PRICED),
     )
 )
 def variants(
@@ -60,7 +60,7 @@ def variants(
     k: int,
     limit: float,
     most: int,
-    variant_groups: Found,
+    variant_groups: Priced,
 ) -> None:
     """Write the `most` cheapest variants of each group whose reduced cost is below the limit, padded with -1."""
     n = x.shape[0]
