@@ -31,8 +31,9 @@ def build_library() -> None:
     from shoal.engine.kernels.stamp import source_hash
     from shoal.engine.partition.space import search_kernels
     from shoal.protections.microaggregation.kernels.squares import Squares
+    from shoal.protections.recoding.shipped import recoding_kernels
 
-    build(shipped_kernels(search_kernels(Squares())), source_hash(), LIBRARY)
+    build(shipped_kernels([*search_kernels(Squares()), *recoding_kernels()]), source_hash(), LIBRARY)
 
 
 def platform_tag() -> str:

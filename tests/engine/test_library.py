@@ -23,6 +23,7 @@ from shoal.engine.partition.kernels.groups import build_state, claim, empty_grou
 from shoal.measures.linkage import distance_linkage
 from shoal.measures.probabilistic import probabilistic_linkage
 from shoal.protections.microaggregation.kernels.squares import Squares
+from shoal.protections.recoding.shipped import recoding_kernels
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CALLS = 6  # of each kernel that are compared, in each case
@@ -95,6 +96,10 @@ COVERING = (
     "group exact sound",
     "generalize exact taxonomy",
     "generalize nsga2 suppress, seed 1",
+    "recode search",
+    "recode search nodes",
+    "recode mondrian",
+    "recode topdown nodes",
     "mask memetic flow seeds",
     "mask flow",
 )
@@ -119,7 +124,11 @@ def call_others() -> None:
     probabilistic_linkage(values, protected)
     groups = empty_groups(np.zeros((8, 4)), np.ones(8), 2, 3, 4)
     groups.label[:] = np.repeat(np.arange(4), 2)
-    claim(groups, np.arange(16, dtype=np.int32).reshape(8, 2) % 8, 2, 2, 5)
+    near = np.arange(16, dtype=np.int32).reshape(8, 2) % 8
+    claim(groups, near, 2, 2, 5)
+    for kernel, first, *_ in recoding_kernels():
+        if kernel is claim:
+            claim(first, near[:4] % 4, 2, 0, 3)
 
 
 @needs_library

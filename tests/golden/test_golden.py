@@ -14,6 +14,7 @@ from golden.make_hashes import HASHES, made_with
 from shoal.protections.generalization import GENERALIZE
 from shoal.protections.grouping import GROUP
 from shoal.protections.microaggregation import MICROAGGREGATE
+from shoal.protections.recoding import RECODE
 from shoal.protections.regions import MASK
 
 GOLDEN: dict[str, Any] = json.loads(HASHES.read_text(encoding="utf-8"))
@@ -46,6 +47,7 @@ def test_every_method_has_a_case() -> None:
         "microaggregate": MICROAGGREGATE.method_names,
         "group_attributes": ("default", *GROUP.method_names),
         "generalize": GENERALIZE.method_names,
+        "recode": RECODE.method_names,
         "mask_group": MASK.method_names,
     }.items():
         assert {(function, method) for method in others} <= used
