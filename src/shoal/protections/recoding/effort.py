@@ -6,7 +6,7 @@ from shoal.engine.effort import EFFORTS
 from shoal.errors import check_choice
 
 # Rebuilds per record at n = 20,000 and k = 5; the power of 20,000 / n by which they fall; the fewest per record.
-_WORK = {"quick": (20.0, 0.7, 2.0), "standard": (180.0, 0.8, 4.0), "thorough": (1_100.0, 0.8, 20.0)}
+_WORK = {"quick": (10.0, 0.7, 2.0), "standard": (50.0, 0.8, 4.0), "thorough": (300.0, 0.8, 20.0)}
 
 
 def rebuilds(n: int, k: int, effort: str) -> int:
