@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from shoal.protections.generalization import generalize as generalize
     from shoal.protections.grouping import group_attributes as group_attributes
     from shoal.protections.microaggregation import microaggregate as microaggregate
+    from shoal.protections.recoding import recode as recode
     from shoal.protections.regions import mask_group as mask_group
     from shoal.recipe import Recipe as Recipe
     from shoal.release import Release as Release
@@ -65,6 +66,7 @@ __all__ = [
     "mask_group",
     "microaggregate",
     "read",
+    "recode",
     "report_files",
     "run",
 ]

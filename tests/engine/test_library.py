@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shoal.protections.recoding.compiled import generic_kernels
 
 from golden.cases import CASES
 from shoal.engine.kernels import compiling
@@ -95,6 +96,10 @@ COVERING = (
     "group exact sound",
     "generalize exact taxonomy",
     "generalize nsga2 suppress, seed 1",
+    "recode search",
+    "recode search nodes",
+    "recode mondrian",
+    "recode topdown nodes",
     "mask memetic flow seeds",
     "mask flow",
 )
@@ -119,7 +124,11 @@ def call_others() -> None:
     probabilistic_linkage(values, protected)
     groups = empty_groups(np.zeros((8, 4)), np.ones(8), 2, 3, 4)
     groups.label[:] = np.repeat(np.arange(4), 2)
-    claim(groups, np.arange(16, dtype=np.int32).reshape(8, 2) % 8, 2, 2, 5)
+    near = np.arange(16, dtype=np.int32).reshape(8, 2) % 8
+    claim(groups, near, 2, 2, 5)
+    for kernel, first, *_ in generic_kernels():
+        if kernel is claim:
+            claim(first, near[:4] % 4, 2, 0, 3)
 
 
 @needs_library

@@ -126,6 +126,13 @@ def _group(name: str, data: Made | Slice, k: int, *, facts: Sequence[str] = (), 
     return Case(f"group {name}", "group_attributes", data, quasi, known, {"quasi": quasi}, given, THREADS)
 
 
+def _recode(name: str, k: int, *, confidential: str = "illness", **arguments: Any) -> Case:
+    quasi = ("age", "region", "job")
+    known = ("loss", "granularity", "effective_k", "groups", "suppressed", "per_column")
+    roles = {"quasi": quasi, "confidential": confidential, "identifiers": "name"}
+    return Case(f"recode {name}", "recode", PEOPLE, quasi, known, roles, {"k": k, "seed": 0, **arguments}, THREADS)
+
+
 def _generalize(
     name: str,
     data: Made | Slice,
@@ -442,6 +449,15 @@ def _apply(name: str, data: Made, mapping: Mapping[str, Any]) -> Case:
     return Case(f"apply {name}", "apply_mapping", data, quasi, ("effective_k",), roles, given)
 
 
+RECODINGS = [
+    _recode("search", 4, effort="quick"),
+    _recode("search l", 4, effort="quick", l=2),
+    _recode("search nodes", 4, effort="quick", taxonomy={"region": TAXONOMY}),
+    _recode("search suppress", 5, effort="quick", suppress=0.1),
+    *(_recode(method, 4, method=method) for method in ("topdown", "mondrian")),
+    _recode("topdown nodes", 4, method="topdown", loss="nodes"),
+    _recode("peel", 4, method="peel", loss="nodes"),
+]
 GENERALIZATIONS = [
     *_by_seed(_generalize, "search quick", PEOPLE, 5, effort="quick"),
     *_by_seed(_generalize, "search standard", FEW, 3, effort="standard"),
@@ -506,4 +522,4 @@ MASKINGS = [
     _mask("memetic flow seeds", GUARDS, variants=THREADS, flow_seeds=True, **MEMETIC),
 ]
 
-CASES: list[Case] = [*AUTO, *OPTIONS, *CLASSICAL, *SEARCHES, *GROUPINGS, *GENERALIZATIONS, *MASKINGS]
+CASES: list[Case] = [*AUTO, *OPTIONS, *CLASSICAL, *SEARCHES, *GROUPINGS, *GENERALIZATIONS, *RECODINGS, *MASKINGS]

@@ -17,21 +17,13 @@ from shoal.notices import notice
 from shoal.table.column import ColumnCodes
 from shoal.table.frames import wrap
 from shoal.table.kinds import kind_of
+from shoal.table.labels import SUPPRESSED
 from shoal.table.likeness import identifier_reason
 from shoal.table.mixed import doubtful_codes
 from shoal.table.table import Table
 
 NESTED = (list, dict, set, tuple, np.ndarray)
 LEAST_KEYS = 30  # in a smaller file, all whole numbers may differ by chance
-
-
-def finite_codes(table: Table, name: str) -> ColumnCodes:
-    """Return the distinct values and the codes of a column; infinite numbers are an error."""
-    if table[name].kind == "number":
-        table[name].check_finite()
-    if not table[name].is_exact:
-        notice(f"The column {name!r} has whole numbers beyond 2^53. Their last digits are lost in float64.")
-    return table[name].codes
 
 
 def check_types(table: Table, names: Sequence[str], command: str) -> None:
@@ -156,3 +148,30 @@ def _has_two_gaps(series: nw.Series[Any]) -> bool:
     if not series.dtype.is_float() or series.implementation.is_pandas() or not series.is_null().any():
         return False
     return bool(series.is_nan().any())
+
+
+def is_finer(table: Table, name: str, column_codes: ColumnCodes) -> bool:
+    """Return whether values that the search cannot distinguish differ in the file: -0.0 and 0.0, or beyond 2^53."""
+    series = table[name].series
+    if not column_codes.numeric or series.dtype == nw.Object or not series.dtype.is_numeric():
+        return False
+    return has_negative_zero(series) or (not series.dtype.is_float() and series.n_unique() > len(column_codes.values))
+
+
+def suppressed_beside(frame: Any, columns: Sequence[str], starred: Any) -> Any:
+    """Return the frame with the columns without a role suppressed in the suppressed records too.
+
+    An intruder may know these columns. Text becomes a star, every other type a missing value.
+    """
+    if not columns:
+        return frame
+    data = wrap(frame)
+    kept = nw.new_series("kept", (~starred).tolist(), nw.Boolean, backend=data.implementation)
+    new = []
+    for name in columns:
+        is_text = data[name].dtype == nw.String
+        column = data[name].cast(nw.String) if data[name].dtype in (nw.Categorical, nw.Enum) else data[name]
+        rest = nw.lit(SUPPRESSED) if is_text or column.dtype == nw.String else nw.lit(None)
+        part = data.with_columns(column.alias(name), kept.alias("\x00kept"))
+        new.append(part.select(nw.when(nw.col("\x00kept")).then(nw.col(name)).otherwise(rest).alias(name))[name])
+    return data.with_columns(*new).to_native()

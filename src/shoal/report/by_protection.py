@@ -7,6 +7,7 @@ The folder of a protection may have a module `page` with any of the following na
 - IN_SETTINGS: the parameters that those rows show
 - uses(release): what columns without a role are for
 - done(release, min_records), lost(release, external), risk(release): blocks of the report
+- OWN_LOSSES: whether the blocks of `done` show the loss of each column, in a unit of their own
 - SHOWS_CLASSES: whether the blocks of `done` have a chart of the equivalence classes
 
 `min_records` is the smallest number of records that a public report may show; None in an internal report.

@@ -60,7 +60,8 @@ def release_page(release: Any, external: bool = False) -> Page:
     columns = list(release.guarantees.quasi)
     min_records = threshold(max(step.facts.get("k") or 0 for step in steps)) if external else None
     before, after = release.original, release.protected
-    per_column = {name: about for step in steps for name, about in step.facts.get("per_column", {}).items()}
+    measured = [step for step in steps if not described(step, "OWN_LOSSES", False)]
+    per_column = {name: about for step in measured for name, about in step.facts.get("per_column", {}).items()}
     lost = loss(before, after, columns, min_records, per_column=per_column) if columns else []
     for step in steps:
         lost += described(step, "lost", nothing)(step, external)

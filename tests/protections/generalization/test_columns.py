@@ -16,7 +16,8 @@ import pytest
 import shoal
 from shoal.errors import InputError, ShoalWarning, UsageError
 from shoal.protections.generalization import apply_mapping, generalize
-from shoal.protections.generalization.columns import DomainOptions, domain_of, values_of
+from shoal.protections.generalization.columns import DomainOptions, domain_of
+from shoal.table.coded_values import values_of
 from shoal.table.dates import days_of_texts
 from shoal.table.scales import likely_order
 from shoal.table.table import Table

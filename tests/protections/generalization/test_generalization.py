@@ -11,9 +11,9 @@ from reference import generalization as slow
 from shoal.engine.control import Control
 from shoal.engine.nsga2 import ranked, survivors
 from shoal.errors import InputError, UsageError
+from shoal.protections.class_rules import Rule, rules_of
 from shoal.protections.generalization.bits import bits_of_labels, canonical, groups_of, labels_of_bits
 from shoal.protections.generalization.branch_and_bound import exact, loss_of
-from shoal.protections.generalization.constraints import Rule, rules_of
 from shoal.protections.generalization.evaluate import Preference, in_bins, make_problem, without_empty
 from shoal.protections.generalization.nsga2 import Nsga2Settings, nsga2
 from shoal.protections.generalization.search import BINS, LONG, _Annealing, search

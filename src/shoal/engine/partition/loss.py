@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from shoal.arrays import Floats, Indices
@@ -20,7 +21,9 @@ from shoal.engine.partition.partition import KPartition
 class GroupLoss(ABC):
     """The loss of groups of k to `most` records; a compiled group has a row of `width` numbers.
 
-    first_name: the name of `first` in a report. looks_around: whether `variants` finds groups.
+    summary_type: the type of these numbers. first_name: the name of `first` in a report. looks_around: whether
+    `variants` finds groups. is_rebuilt: whether the search rebuilds whole groups instead of moving single records.
+    rule_room: the numbers that its rules need to check a group.
     """
 
     marker: Any
@@ -30,7 +33,10 @@ class GroupLoss(ABC):
     records: NDArray[Any]
     weights: Floats
     first_name: str
+    summary_type: Any = np.float64
     looks_around: bool = False
+    is_rebuilt: bool = False
+    rule_room: int = 0
 
     @property
     def n(self) -> int:

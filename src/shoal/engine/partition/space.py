@@ -13,6 +13,7 @@ from shoal.engine.kernels.compiling import compile_missing
 from shoal.engine.partition.kernels.anneal import anneal
 from shoal.engine.partition.kernels.groups import Groups, build_state, claim, empty_groups, refresh_state
 from shoal.engine.partition.kernels.local_search import sweep
+from shoal.engine.partition.kernels.rebuild import rebuild_groups
 from shoal.engine.partition.loss import GroupLoss
 from shoal.engine.partition.partition import KPartition
 from shoal.errors import UsageError
@@ -53,24 +54,30 @@ class SearchSpace:
     def state(self, labels: NDArray[Any]) -> tuple[Groups, float]:
         """Return the state of the search at a partition into groups of k to `most`, and its loss."""
         loss = self.loss
-        g = empty_groups(loss.records, loss.weights, loss.k, loss.most, loss.width)
+        g = empty_groups(loss.records, loss.weights, loss.k, loss.most, loss.width, loss.summary_type)
         g.label[:] = labels
         return g, float(build_state(loss.marker, g))
 
 
-def search_kernels(marker: Any, records: NDArray[Any] | None = None) -> list[tuple[Any, ...]]:
+def search_kernels(
+    marker: Any, records: NDArray[Any] | None = None, summary_type: Any = np.float64, is_rebuilt: bool = False
+) -> list[tuple[Any, ...]]:
     """Return the kernels that every search over partitions calls, with the arguments that their form depends on.
 
     Args:
         records: An example of the records, if they are not floats.
+        summary_type: The type of the numbers of a group.
+        is_rebuilt: Whether the search rebuilds whole groups.
     """
-    groups = empty_groups(np.zeros((4, 4), None if records is None else records.dtype), np.ones(4), 2, 3, 4)
-    return [(claim, groups), *((entry, marker, groups) for entry in (anneal, sweep, build_state, refresh_state))]
+    dtype = None if records is None else records.dtype
+    groups = empty_groups(np.zeros((4, 4), dtype), np.ones(4), 2, 3, 4, summary_type)
+    entries = (rebuild_groups, build_state) if is_rebuilt else (anneal, sweep, build_state, refresh_state)
+    return [(claim, groups), *((entry, marker, groups) for entry in entries)]
 
 
 def prepare(loss: GroupLoss) -> None:
     """Compile the kernels of a search with the loss that are not in the cache, all at once."""
-    compile_missing(*search_kernels(loss.marker, loss.records), *loss.kernels())
+    compile_missing(*search_kernels(loss.marker, loss.records, loss.summary_type, loss.is_rebuilt), *loss.kernels())
 
 
 def search_space(loss: GroupLoss, *, seed: int = 0, threads: int | None = None) -> SearchSpace:

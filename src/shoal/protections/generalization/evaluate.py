@@ -25,8 +25,8 @@ from shoal.arrays import Bools, Floats, Ints
 from shoal.errors import UsageError
 from shoal.measures.anonymity import classes
 from shoal.measures.diversity import broken_classes
+from shoal.protections.class_rules import Rules, rules_of
 from shoal.protections.generalization.bits import Bits, labels_of_bits
-from shoal.protections.generalization.constraints import Rules, rules_of
 from shoal.protections.generalization.kernels.classes import count_keys, evaluate_labels
 from shoal.table.taxonomy import Splits
 

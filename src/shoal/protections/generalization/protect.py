@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 
 from shoal.arrays import Ints
@@ -14,29 +13,24 @@ from shoal.engine.clock import Clock
 from shoal.errors import UsageError, check_k, unknown
 from shoal.gate.promises import Diversity, KAnonymity, read_diversity
 from shoal.notices import notice
+from shoal.protections.class_release import class_promises
+from shoal.protections.class_rules import Rule, Rules, rules_of
 from shoal.protections.generalization import APPLY, GENERALIZE
 from shoal.protections.generalization.bits import canonical, groups_of
 from shoal.protections.generalization.branch_and_bound import exact
-from shoal.protections.generalization.columns import (
-    ColumnValues,
-    DomainOptions,
-    domain_of,
-    matched_to_leaves,
-    values_of,
-)
-from shoal.protections.generalization.constraints import Rule, Rules, rules_of
+from shoal.protections.generalization.columns import DomainOptions, domain_of
 from shoal.protections.generalization.evaluate import Preference, Problem, make_problem
 from shoal.protections.generalization.front import Front, FrontPoint
 from shoal.protections.generalization.mapping import categories, mapping_of, read_mapping
 from shoal.protections.generalization.nsga2 import Nsga2Settings, nsga2
-from shoal.protections.generalization.release import GeneralizedRelease, class_promises
+from shoal.protections.generalization.release import GeneralizedRelease
 from shoal.protections.generalization.search import search
 from shoal.protections.generalization.suppression import Suppression, limited
-from shoal.protections.values import check_countable, check_types, finite_codes, has_negative_zero, warn_of_identifiers
+from shoal.protections.values import check_countable, check_types, is_finer, suppressed_beside, warn_of_identifiers
 from shoal.sources.reading import as_table, refuse_roles
+from shoal.table.coded_values import ColumnValues, finite_codes, matched_to_leaves, values_of
 from shoal.table.column import ColumnCodes
 from shoal.table.domain import Domain
-from shoal.table.frames import wrap
 from shoal.table.labels import SUPPRESSED, group_names, members
 from shoal.table.table import Table
 from shoal.table.taxonomy import read_taxonomy
@@ -315,7 +309,7 @@ def _release(
         codes = values[domain.name].codes
         plain = len(groups_of(column_labels, domain.size)) == domain.size and values[domain.name].is_exact
         if plain and not domain.edges and not domain.missing and starred is None:
-            if _is_finer(table, domain.name, codes):
+            if is_finer(table, domain.name, codes):
                 new[domain.name] = np.array(codes.values, dtype=np.float64)[codes.codes] + 0.0
             continue  # every value is its own category: the column stays unchanged
         cells = np.array(column.labels_of(codes.values), dtype=object)[codes.codes]
@@ -355,33 +349,6 @@ def _release(
         sets=column_groups,
         starred_beside=tuple(beside),
     )
-
-
-def _is_finer(table: Table, name: str, column_codes: ColumnCodes) -> bool:
-    """Return whether values that the search cannot distinguish differ in the file: -0.0 and 0.0, or beyond 2^53."""
-    series = table[name].series
-    if not column_codes.numeric or series.dtype == nw.Object or not series.dtype.is_numeric():
-        return False
-    return has_negative_zero(series) or (not series.dtype.is_float() and series.n_unique() > len(column_codes.values))
-
-
-def suppressed_beside(frame: Any, columns: Sequence[str], starred: Any) -> Any:
-    """Return the frame with the columns without a role suppressed in the suppressed records too.
-
-    An intruder may know these columns. Text becomes a star, every other type a missing value.
-    """
-    if not columns:
-        return frame
-    data = wrap(frame)
-    kept = nw.new_series("kept", (~starred).tolist(), nw.Boolean, backend=data.implementation)
-    new = []
-    for name in columns:
-        is_text = data[name].dtype == nw.String
-        column = data[name].cast(nw.String) if data[name].dtype in (nw.Categorical, nw.Enum) else data[name]
-        rest = nw.lit(SUPPRESSED) if is_text or column.dtype == nw.String else nw.lit(None)
-        part = data.with_columns(column.alias(name), kept.alias("\x00kept"))
-        new.append(part.select(nw.when(nw.col("\x00kept")).then(nw.col(name)).otherwise(rest).alias(name))[name])
-    return data.with_columns(*new).to_native()
 
 
 def _cuts(domains: Sequence[Domain], point: FrontPoint, labels: LabelOptions) -> dict[str, list[str]]:

@@ -25,7 +25,7 @@ class Groups(NamedTuple):
 
     x: Floats
     w: Floats
-    summary: Floats
+    summary: NDArray[Any]
     mass: Floats
     label: Indices
     place: Indices
@@ -38,14 +38,14 @@ class Groups(NamedTuple):
     most: int
 
 
-def empty_groups(x: NDArray[Any], w: Floats, k: int, most: int, width: int) -> Groups:
+def empty_groups(x: NDArray[Any], w: Floats, k: int, most: int, width: int, summary_type: Any = np.float64) -> Groups:
     """Return room for every partition of the rows of x into groups of k to `most`, with `width` numbers per group."""
     n = x.shape[0]
     count = max(1, n // k) + 1  # one more than can exist: a move may create a group before it empties another
     return Groups(
         x=x,
         w=w,
-        summary=filled((count, width), 0.0),
+        summary=filled((count, width), 0, summary_type),
         mass=filled(count, 0.0),
         label=filled(n, 0, np.int32),
         place=filled(n, 0, np.int32),

@@ -13,6 +13,14 @@ weight of a group), `member` and `size` (the records of each group). An infinite
     summarize(loss, x, w, summary, mass, member, size, a)           a's row from its members; returns a's cost
     note_leaving, note_entering(loss, x, w, summary, mass, member, size, a, i)
                                                                     update the row, before the members change
+
+A search that rebuilds whole groups (`rebuild.py`) also needs
+
+    joining(loss, x, w, summary, mass, member, size, b, i, limit)   change of b's cost if i joins, rules ignored; or
+                                                                    any number from `limit` on if it is not smaller
+    group_cost(loss, x, w, summary, mass, member, size, a)          a's cost, read from its row
+    is_allowed(loss, x, w, summary, mass, member, size, a, counts)  whether the rules of the loss allow the group;
+                                                                    `counts` has the loss's `room` for its own use
 """
 
 from __future__ import annotations
@@ -52,6 +60,18 @@ def note_leaving(*_: Any) -> None:
 
 
 def note_entering(*_: Any) -> None:
+    raise NotImplementedError
+
+
+def joining(*_: Any) -> float:
+    raise NotImplementedError
+
+
+def group_cost(*_: Any) -> float:
+    raise NotImplementedError
+
+
+def is_allowed(*_: Any) -> bool:
     raise NotImplementedError
 
 

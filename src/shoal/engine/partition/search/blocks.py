@@ -80,12 +80,17 @@ def blocks(loss: GroupLoss, control: Control, settings: SearchSettings) -> KPart
 
 def _first(search: PreparedSearch) -> tuple[Chain, int, Indices]:
     """Return a chain that starts at the first groups in the blocks, 0 for the sweeps done, and those groups."""
+    labels = first_in_blocks(search, max(BLOCK, 20 * search.loss.k))
+    return Chain(labels.copy(), random_state_of(search.settings.seed, 1), search.proposals), 0, labels
+
+
+def first_in_blocks(search: PreparedSearch, block: int) -> Indices:
+    """Return the loss's first partition of each block of about so many records, in memory order."""
     loss = search.loss
-    starts = _starts(search.leaves, loss.n, max(BLOCK, 20 * loss.k))
+    starts = _starts(search.leaves, loss.n, block)
     parts = search.control.run([loss.part(slice(a, b)).first for a, b in pairwise(starts)])
     labels = np.concatenate([p.labels + offset for p, offset in zip(parts, _offsets(parts), strict=True)])
-    chain = Chain(labels.astype(np.int32), random_state_of(search.settings.seed, 1), search.proposals)
-    return chain, 0, labels.astype(np.int32)
+    return labels.astype(np.int32)
 
 
 def _resumed(checkpoint: Checkpoint) -> tuple[Chain, int, Indices]:
@@ -96,7 +101,7 @@ def _resumed(checkpoint: Checkpoint) -> tuple[Chain, int, Indices]:
 
 def _starts(leaves: Indices, n: int, block: int) -> list[int]:
     """Return where blocks of whole leaves, about `block` records each, start and end."""
-    count = max(1, round(n / block))
+    count = min(max(1, round(n / block)), leaves.size - 1)
     chosen = leaves[np.searchsorted(leaves, (np.arange(1, count) * n // count).astype(leaves.dtype))]
     return [0, *chosen.tolist(), n]
 

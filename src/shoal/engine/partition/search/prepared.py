@@ -97,6 +97,10 @@ class PreparedSearch:
         """A stage that ends now and began where the last one ended."""
         return Stage(name=name, loss_before=before, loss_after=after, cpu_seconds=self.cpu_seconds())
 
+    def in_memory_order(self, labels: NDArray[Any]) -> NDArray[Any]:
+        """The labels of the file's records in memory order."""
+        return labels[self._order]
+
     def result(self, labels: NDArray[Any], facts: Mapping[str, Any]) -> KPartition:
         """The partition that the labels of the records in memory order make of the file."""
         return KPartition(to_file_order(labels, self._order), facts)

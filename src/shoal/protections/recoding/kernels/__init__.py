@@ -1,0 +1,1 @@
+"""Kernels of local recoding: the losses of its groups, and the searches that only recoding has."""

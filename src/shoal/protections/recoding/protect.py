@@ -1,0 +1,434 @@
+"""The work of `shoal.recode`: read the columns, form the groups, and make the release."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shoal.arrays import Bools, Ints
+from shoal.engine.clock import Clock
+from shoal.engine.control import Control, current
+from shoal.engine.partition.kernels.greedy import neighbours_in_order
+from shoal.engine.partition.partition import KPartition, by_first_record
+from shoal.engine.partition.search.prepared import SearchSettings
+from shoal.errors import UsageError, check_k, unknown
+from shoal.gate.promises import Diversity, read_diversity
+from shoal.measures.diversity import distinct_l, t_closeness
+from shoal.notices import notice
+from shoal.protections.class_release import class_promises
+from shoal.protections.class_rules import Rule, Rules, rules_of
+from shoal.protections.recoding import RECODE
+from shoal.protections.recoding.columns import ColumnOptions, Cover, OrderedColumn, RecodedColumn, column_of
+from shoal.protections.recoding.kernels.rules import GroupRules
+from shoal.protections.recoding.losses import FULL
+from shoal.protections.recoding.release import RecodedRelease
+from shoal.protections.recoding.task import Task
+from shoal.protections.values import check_countable, check_types, is_finer, suppressed_beside, warn_of_identifiers
+from shoal.sources.reading import as_table, refuse_roles
+from shoal.table.coded_values import finite_codes
+from shoal.table.column import ColumnCodes
+from shoal.table.dates import date_text
+from shoal.table.labels import SUPPRESSED
+from shoal.table.table import Table
+
+
+@dataclass(frozen=True)
+class Confidentiality:
+    """The required l-diversity and t-closeness of the confidential columns."""
+
+    l: Any  # noqa: E741
+    t: float | None
+    distance: str
+
+
+@dataclass(frozen=True)
+class Searching:
+    """The method and its options. bound: whether to compute a lower bound."""
+
+    method: str
+    effort: str
+    seconds: float | None
+    checkpoint: Path | None
+    resume: bool
+    seed: int
+    bound: bool
+
+    @property
+    def settings(self) -> SearchSettings:
+        return SearchSettings(self.seed, self.effort, self.checkpoint, self.resume)
+
+    def run(self, task: Task) -> KPartition:
+        """Return the groups that the method forms."""
+        module = importlib.import_module(f"shoal.protections.recoding.methods.{self.method}")
+        partition: KPartition = getattr(module, self.method)(task, current().part(seconds=self.seconds))
+        return partition
+
+
+@dataclass(frozen=True)
+class Output:
+    """How values are written, how many records may be suppressed, and what becomes of missing values."""
+
+    style: str
+    full: bool
+    suppress: float
+    missing: str
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The groups of the records, over some of the columns. starred: the suppressed records."""
+
+    columns: Sequence[RecodedColumn]
+    labels: Ints
+    starred: Bools
+    facts: Mapping[str, Any]
+
+    @property
+    def count(self) -> int:
+        return int(self.labels.max()) + 1
+
+
+def protect(
+    data: Any,
+    k: int,
+    quasi: Sequence[str],
+    options: ColumnOptions,
+    confidentiality: Confidentiality,
+    searching: Searching,
+    output: Output,
+    *,
+    sets: Sequence[Sequence[str]] | None,
+) -> RecodedRelease:
+    """Form groups and return the release."""
+    table = as_table(data, quasi=quasi)
+    names = _quasi(table)
+    clock = Clock()
+    table = table.with_missing(output.missing, names, dict.fromkeys(names, "value"))
+    k = check_k(k, table.rows)
+    if not 0 <= output.suppress < 1:
+        raise UsageError(f"suppress must be a share of the records: at least 0 and below 1, not {output.suppress!r}.")
+    if output.suppress and output.style == "mean":
+        raise UsageError("Suppressed records are stars, which need text. Use --style text, or remove --suppress.")
+    options.check(names)
+    chosen = _sets(sets, names)
+    confidential = _confidential(table, confidentiality)
+    rules = _rules(confidential, confidentiality)
+    columns = {name: column_of(table, name, options) for name in names}
+    shared = [[columns[name] for name in names if name in part] for part in _joined(chosen)]
+    if len(shared) > 1 and searching.checkpoint is not None:
+        raise UsageError("A checkpoint holds one search, but each set of columns has its own. Remove --checkpoint.")
+    tasks = [
+        Task(part, k, options.loss, _group_rules(confidential, rules, table.rows), searching.settings)
+        for part in shared
+    ]
+    for task in tasks:
+        _check_reachable(task)
+    groups = [_groups(task, searching, output.suppress) for task in tasks]
+    bound = _lower_bound(tasks[0]) if searching.bound and not output.suppress else None
+    protected = confidential, rules
+    over = chosen if sets is not None else ()
+    return _release(table, groups, over, k, protected, bound, searching.method, output, clock)
+
+
+def _quasi(table: Table) -> tuple[str, ...]:
+    names = table.quasi_columns(to_protect=True)
+    refuse_roles(table, "recode", ("derived",))
+    check_types(table, names, "recode")
+    warn_of_identifiers(table, names)
+    return tuple(names)
+
+
+def _sets(sets: Sequence[Sequence[str]] | None, names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Return the sets of columns over which k holds."""
+    if sets is None:
+        return (tuple(names),)
+    for name in (name for chosen in sets for name in chosen):
+        if name not in names:
+            raise unknown("quasi-identifier", name, names)
+    if not sets or not all(sets):
+        raise UsageError("A set of columns is empty. Name quasi-identifiers in every set: --set A,B --set B,C.")
+    outside = [name for name in names if not any(name in chosen for chosen in sets)]
+    if outside:
+        notice(
+            f"Quasi-identifiers in no --set are released unchanged: {', '.join(outside)}. They count as known to an "
+            "intruder, so Shoal writes nothing unless k holds with them. Add them to a set, or give them another role"
+        )
+    return tuple(tuple(chosen) for chosen in sets)
+
+
+def _joined(sets: Sequence[Sequence[str]]) -> list[set[str]]:
+    """Return the sets, those that share a column joined: a value of a column can be written in one way only."""
+    joined: list[set[str]] = []
+    for chosen in sets:
+        near = [part for part in joined if part & set(chosen)]
+        joined = [part for part in joined if part not in near] + [set(chosen).union(*near)]
+    return joined
+
+
+def _confidential(table: Table, wanted: Confidentiality) -> dict[str, ColumnCodes]:
+    """Return the values of the confidential columns."""
+    if (wanted.l is not None or wanted.t is not None) and not table.roles.confidential:
+        raise UsageError("l and t need confidential columns. Add --confidential COLUMN, or remove l and t.")
+    if wanted.l is None and wanted.t is None:
+        return {}
+    check_countable(table, table.roles.confidential)
+    return {name: finite_codes(table, name) for name in table.roles.confidential}
+
+
+def _rules(confidential: Mapping[str, ColumnCodes], wanted: Confidentiality) -> Rules:
+    diversity = read_diversity(wanted.l) or Diversity(1.0)
+    rule = Rule(diversity.l, diversity.kind, diversity.c, wanted.t, wanted.distance)
+    return rules_of([rule] * len(confidential), [len(c.values) for c in confidential.values()])
+
+
+def _group_rules(confidential: Mapping[str, ColumnCodes], rules: Rules, n: int) -> GroupRules:
+    """Return the rules as the kernels read them."""
+    codes = [column.codes for column in confidential.values()]
+    shares = [column.counts / n for column in confidential.values()]
+    records = np.column_stack(codes).astype(np.int32) if codes else np.zeros((n, 0), np.int32)
+    reference = np.concatenate(shares) if shares else np.zeros(0)
+    return GroupRules(np.ascontiguousarray(records), rules.integers, rules.floats, reference)
+
+
+def _check_reachable(task: Task) -> None:
+    if not task.keeps(np.zeros(task.n, dtype=np.int64))[0]:
+        raise UsageError(
+            "Even the whole table as a single class does not reach l, because the confidential column is not that "
+            "diverse. Use a lower l."
+        )
+
+
+# -- suppression -------------------------------------------------------------------------------------------
+
+
+def _groups(task: Task, searching: Searching, suppress: float) -> Groups:
+    """Return the groups of the records; the records far from all others are suppressed, if that costs less."""
+    starred = np.zeros(task.n, dtype=bool)
+    most = math.floor(suppress * task.n)
+    if suppress > 0 and most < task.k:
+        notice(
+            f"--suppress {suppress:g} allows {most:,} of {task.n:,} records, fewer than k = {task.k}. Suppressed "
+            "records hide among each other only if there are at least k of them, so Shoal suppresses none"
+        )
+    if most < task.k or task.n - most < 2 * task.k:
+        partition = searching.run(task)
+        return Groups(task.columns, partition.labels, starred, partition.facts)
+    far = task.loss.neighbours(task.k + 5, seed=searching.seed, threads=1)[1]
+    apart = np.where(task.keeps(task.classes)[task.classes], -1.0, far)
+    starred[np.argsort(-apart, kind="stable")[:most]] = apart[np.argsort(-apart, kind="stable")[:most]] > 0
+    kept = np.flatnonzero(~starred)
+    part = _taken(task, kept)
+    if starred.sum() < task.k or not part.keeps(np.zeros(kept.size, dtype=np.int64))[0]:
+        partition = searching.run(task)
+        return Groups(task.columns, partition.labels, np.zeros(task.n, dtype=bool), partition.facts)
+    partition, plain = searching.run(part), searching.run(task)
+    labels = np.full(task.n, -1, dtype=np.int64)
+    labels[kept] = partition.labels
+    joined = _with_cheap_ones(task, labels)
+    starred = joined < 0
+    costs = float(task.loss.part(np.flatnonzero(~starred)).of(KPartition(joined[~starred]))) + FULL * starred.sum()
+    if starred.sum() < task.k or costs >= task.loss.of(plain):
+        return Groups(task.columns, plain.labels, np.zeros(task.n, dtype=bool), plain.facts)
+    return Groups(task.columns, np.where(starred, joined.max() + 1, joined), starred, partition.facts)
+
+
+def _taken(task: Task, rows: Ints) -> Task:
+    """Return the task on some of the records, with the same domains."""
+    columns = []
+    for column in task.columns:
+        codes = column.codes.codes[rows]
+        counts = np.bincount(codes, minlength=len(column.codes.values)).astype(np.int64)
+        columns.append(
+            replace(column, values=replace(column.values, codes=replace(column.codes, codes=codes, counts=counts)))
+        )
+    rules = task.rules._replace(confidential=np.ascontiguousarray(task.rules.confidential[rows]))
+    return replace(task, columns=columns, rules=rules)
+
+
+def _nearest(task: Task, record: int, labels: Ints) -> int:
+    """Return the nearest record that is in a group."""
+    placed = np.flatnonzero(labels >= 0)
+    return int(placed[int(task.loss.distances(record, placed).argmin())])
+
+
+def _with_cheap_ones(task: Task, labels: Ints) -> Ints:
+    """Return the labels with each suppressed record in its nearest group, where that costs less than suppression."""
+    labels = labels.copy()
+    for record in np.flatnonzero(labels < 0):
+        members = np.flatnonzero(labels == labels[_nearest(task, int(record), labels)])
+        larger = np.append(members, record)
+        before, after = task.loss.costs_of([members, larger])
+        both = np.ones(task.n, dtype=np.int64)
+        both[larger] = 0
+        if after - before < FULL and (not task.rules.integers.size or task.keeps(both)[0]):
+            labels[record] = labels[members[0]]
+    return labels
+
+
+# -- the release -------------------------------------------------------------------------------------------
+
+
+def _lower_bound(task: Task) -> float:
+    """Return the mean distance to the (k - 1)-th nearest record: a record costs at least that in any group of k."""
+    near = np.full((task.n, task.k - 1), -1, dtype=np.int32)
+    far = np.full((task.n, task.k - 1), np.inf)
+    control: Control = current()
+    control.check()
+    neighbours_in_order(task.loss.marker, task.loss.state(), np.arange(task.n), task.n, near, far)
+    return float(far[:, -1].mean() / FULL)
+
+
+def _release(
+    table: Table,
+    groups: Sequence[Groups],
+    sets: tuple[tuple[str, ...], ...],
+    k: int,
+    protected: tuple[Mapping[str, ColumnCodes], Rules],
+    bound: float | None,
+    method: str,
+    output: Output,
+    clock: Clock,
+) -> RecodedRelease:
+    """Return the release with its values and its measures. protected: the confidential columns and their rules."""
+    confidential, rules = protected
+    new: dict[str, Any] = {}
+    losses: dict[str, float] = {}
+    legend: dict[str, dict[str, list[str]]] = {}
+    exact = np.ones(table.rows, dtype=bool)
+    every = [(part, column) for part in groups for column in part.columns]
+    for part, column in every:
+        cover = column.cover(part.labels, part.count, output.full)
+        of_record = cover.label[part.labels]
+        losses[column.name] = float(np.where(part.starred, 1.0, cover.losses[of_record]).mean())
+        exact &= cover.is_exact[of_record] & ~part.starred
+        used = np.unique(of_record[~part.starred])
+        cut = {text: values for i, (text, values) in enumerate(_entries(cover)) if i in set(used.tolist()) and values}
+        if cut:
+            legend[column.name] = cut
+        cells = _cells(table, column, cover, part, output.style)
+        if cells is not None:
+            new[column.name] = cells
+    starred = groups[0].starred if len(groups) == 1 and groups[0].starred.any() else None
+    beside = table.without_role() if starred is not None and table.roles.quasi else ()
+    changed = tuple(column.name for _, column in every)
+    by_name = dict(zip(confidential, rules.rules, strict=True))
+    weights = np.array([column.weight for _, column in every])
+    per_column = np.array([losses[name] for name in changed])
+    counts = np.array([1.0 - 1.0 / max(1, column.leaves) for _, column in every])
+    facts: dict[str, Any] = {
+        "n": table.rows,
+        "d": len(changed),
+        "k": k,
+        "method": method,
+        "loss": float((weights * per_column).sum() / weights.sum()),
+        "granularity": 1.0 - float((counts * per_column).sum() / counts.sum()) if counts.sum() else 1.0,
+        "l": None,
+        "t": None,
+        "groups": sum(int(np.unique(part.labels[~part.starred]).size) for part in groups),
+        "unchanged_rows": int(exact.sum()),
+        "suppressed": 0 if starred is None else int(starred.sum()),
+        "per_column": {column.name: {"kind": column.kind, "loss": losses[column.name]} for _, column in every},
+        **({"lower_bound": bound} if bound is not None else {}),
+        **({"legend": legend} if legend and output.style == "text" else {}),
+        **_search_facts(groups),
+    }
+    solution = KPartition(by_first_record(groups[0].labels)) if len(groups) == 1 else None
+    release = RecodedRelease(
+        original=table,
+        frame=suppressed_beside(table.protected(new), beside, starred),
+        changed=changed,
+        promises=class_promises(changed, sets, k, by_name),
+        k=None if sets else k,
+        facts=facts,
+        solution=solution,
+        title=RECODE.title,
+        rules=by_name,
+        sets=sets,
+        starred_beside=tuple(beside),
+    )
+    facts |= _diversity(table, groups, confidential, by_name)
+    facts |= {"effective_k": release.smallest_class(), **clock.read()}
+    return release
+
+
+def _entries(cover: Cover) -> list[tuple[str, list[str]]]:
+    """Return each text with its values, if it was cut."""
+    return [(text, list(cover.legend.get(text, []))) for text in cover.texts]
+
+
+def _cells(table: Table, column: RecodedColumn, cover: Cover, part: Groups, style: str) -> Any:
+    """Return the new values of a column; None if it stays as it is."""
+    of_record = cover.label[part.labels]
+    if style == "mean":
+        return _means(column, part)
+    plain = bool(cover.is_exact[of_record].all()) and column.values.is_exact
+    rounded = isinstance(column, OrderedColumn) and column.step > 0
+    if plain and not rounded and not column.has_missing and not part.starred.any():
+        if is_finer(table, column.name, column.codes):
+            return np.array(column.codes.values, dtype=np.float64)[column.codes.codes] + 0.0
+        return None
+    cells = np.array(cover.texts, dtype=object)[of_record]
+    cells[part.starred] = SUPPRESSED
+    return cells
+
+
+def _means(column: RecodedColumn, part: Groups) -> Any:
+    """Return the mean of each group's numbers or dates, or its most frequent name, the first of several."""
+    codes, labels = column.codes, part.labels
+    if codes.numeric:
+        present = ~codes.missing
+        numbers = np.array([0.0 if value is None else float(value) for value in codes.values])[codes.codes]
+        sums = np.bincount(labels, np.where(present, numbers, 0.0), minlength=part.count)
+        counts = np.bincount(labels, present, minlength=part.count)
+        with np.errstate(invalid="ignore"):
+            means = sums / counts
+        if not column.values.is_date:
+            return np.asarray(means[labels], dtype=np.float64)
+        texts = [None if np.isnan(mean) else date_text(round(mean), "day") for mean in means]
+        return np.array(texts, dtype=object)[labels]
+    pairs, counts = np.unique(labels * len(codes.values) + codes.codes, return_counts=True)
+    order = np.lexsort((pairs, -counts, pairs // len(codes.values)))
+    owner = pairs[order] // len(codes.values)
+    first = np.searchsorted(owner, np.arange(part.count))
+    modes = pairs[order][first] % len(codes.values)
+    texts = [None if value is None else str(value) for value in codes.values]
+    return np.array(texts, dtype=object)[modes][labels]
+
+
+def _diversity(
+    table: Table, groups: Sequence[Groups], confidential: Mapping[str, ColumnCodes], rules: Mapping[str, Rule]
+) -> dict[str, Any]:
+    """Return the l and the t of the worst class and confidential column, if there are confidential columns."""
+    columns = confidential or {name: finite_codes(table, name) for name in table.roles.confidential}
+    if not columns:
+        return {}
+    worst_l, worst_t = math.inf, 0.0
+    for part in groups:
+        kept = ~part.starred
+        if not kept.any():
+            continue
+        for name, codes in columns.items():
+            distance = rules[name].distance if name in rules else "equal"
+            worst_l = min(worst_l, distinct_l(part.labels[kept], codes.codes[kept]))
+            worst_t = max(worst_t, t_closeness(part.labels[kept], codes.codes[kept], distance, codes.counts))
+    return {"l": None if math.isinf(worst_l) else worst_l, "t": worst_t}
+
+
+def _search_facts(groups: Sequence[Groups]) -> dict[str, Any]:
+    """Return the stages of the search, with losses as shares of the whole, if there was one search."""
+    if len(groups) != 1:
+        return {}
+    facts = {name: value for name, value in groups[0].facts.items() if name in ("stages", "effort", "stopped")}
+    if "stages" in facts:
+        n = groups[0].labels.size
+        facts["stages"] = [
+            {**s, "loss_before": s["loss_before"] / FULL / n, "loss_after": s["loss_after"] / FULL / n}
+            for s in facts["stages"]
+        ]
+    return facts
