@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from shoal.protections.grouping import group_attributes as group_attributes
     from shoal.protections.microaggregation import microaggregate as microaggregate
     from shoal.protections.regions import mask_group as mask_group
+    from shoal.protections.suppression import suppress as suppress
     from shoal.recipe import Recipe as Recipe
     from shoal.release import Release as Release
     from shoal.release import Saved as Saved
@@ -67,6 +68,7 @@ __all__ = [
     "read",
     "report_files",
     "run",
+    "suppress",
 ]
 
 
