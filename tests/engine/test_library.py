@@ -95,6 +95,9 @@ COVERING = (
     "group exact sound",
     "generalize exact taxonomy",
     "generalize nsga2 suppress, seed 1",
+    "suppress value, seed 1",
+    "suppress wildcard",
+    "suppress subsets",
     "mask memetic flow seeds",
     "mask flow",
 )

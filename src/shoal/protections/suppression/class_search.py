@@ -19,8 +19,8 @@ from shoal.protections.suppression.kernels.class_search import State, Tables, an
 from shoal.protections.suppression.problem import Problem
 from shoal.protections.suppression.tables import class_tables
 
-MOVES = {"quick": 30, "standard": 200, "thorough": 1_200}  # per record
-MOST_MOVES = {"quick": 10_000_000, "standard": 60_000_000, "thorough": 400_000_000}
+MOVES = {"quick": 20, "standard": 120, "thorough": 700}  # per record
+MOST_MOVES = {"quick": 8_000_000, "standard": 40_000_000, "thorough": 250_000_000}
 LEAST_MOVES = {"quick": 50_000, "standard": 300_000, "thorough": 1_500_000}  # of a small file
 HOT, COLD = 1.2, 0.12  # temperatures, in costs of the cheapest key
 STEPS = 200  # temperatures between them

@@ -22,7 +22,7 @@ COMPARISONS = {"quick": 1e8, "standard": 6e8, "thorough": 4e9}
 MOST_MOVES = {"quick": 100, "standard": 600, "thorough": 4_000}  # per entity
 PER_MOVE = 40  # comparisons of a move, for each entity
 STEPS = 50
-MOST_FIRST = 2e10  # comparisons of the first part; files that need more get the cheapest class of each record
+MOST_FIRST = 6e9  # comparisons of the first part; files that need more get the cheapest class of each record
 HOT, COLD = 0.5, 0.1
 
 

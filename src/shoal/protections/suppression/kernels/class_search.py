@@ -20,7 +20,7 @@ from shoal.engine.kernels.randomness import below, uniform
 
 LOG, STAMP, DISPLACED = 0, 1, 2  # the places of `State.numbers`
 LOOKS = 256  # steps between two looks at the flag
-SCAN = 3_000  # tuples of a class that a move looks at, at most
+SCAN = 3_000  # records of a class that a move looks at, at most
 LEVELS = 3  # how many of the cheapest keys a record may lose when a class needs it
 
 
@@ -214,56 +214,58 @@ def open_class(tables: Tables, state: State, target: int, k: int, offset: int, s
     """
     price = tables.cost[tables.place[target]]
     low, length = tables.start[target], tables.start[target + 1] - tables.start[target]
-    scan = length if forced else min(length, SCAN)
-    change = 0.0
-    for i in range(scan):  # records without a class, and those that gain from classes above k
+    most = state.of_row.size if forced else SCAN
+    change, i, looks = 0.0, 0, 0
+    while i < length and looks < most:  # records without a class, and those that gain from classes above k
         u = tables.members[low + (offset + i) % length]
-        for row in range(tables.first_row[u], tables.first_row[u + 1]):
+        i += 1
+        for row in range(tables.first_row[u], min(tables.first_row[u + 1], tables.first_row[u] + most)):
             origin = state.of_row[row]
+            looks += 1
             if origin < 0:
                 move(state, row, target)
             elif origin != target and state.size[origin] > k and tables.cost[tables.place[origin]] > price:
                 change += price - tables.cost[tables.place[origin]]
                 move(state, row, target)
-    if state.size[target] < k:  # those that gain from classes of exactly k
-        for i in range(scan):
+    i, looks = 0, 0
+    while i < length and looks < most and state.size[target] < k:  # those that gain from classes of exactly k
+        u = tables.members[low + (offset + i) % length]
+        i += 1
+        for row in range(tables.first_row[u], min(tables.first_row[u + 1], tables.first_row[u] + most)):
+            origin = state.of_row[row]
+            looks += 1
+            if origin == target or state.size[target] >= k or state.broken[origin] == state.numbers[STAMP]:
+                continue
+            if tables.cost[tables.place[origin]] > price:
+                change += leave(tables, state, origin, target)
+    for turn in range(2 * LEVELS):  # those that lose little: from classes above k, then from classes of exactly k
+        is_breaking = turn % 2 == 1
+        lowest = price - (turn // 2 + 0.5) * step
+        i, looks = 0, 0
+        while i < length and looks < most and state.size[target] < k:
             u = tables.members[low + (offset + i) % length]
-            for row in range(tables.first_row[u], tables.first_row[u + 1]):
+            i += 1
+            for row in range(tables.first_row[u], min(tables.first_row[u + 1], tables.first_row[u] + most)):
                 origin = state.of_row[row]
+                looks += 1
                 if origin == target or state.size[target] >= k or state.broken[origin] == state.numbers[STAMP]:
-                    continue
-                if tables.cost[tables.place[origin]] > price:
-                    change += leave(tables, state, origin, target)
-    for level in range(LEVELS):  # those that lose little, from classes above k
-        if state.size[target] >= k:
-            break
-        for i in range(scan):
-            u = tables.members[low + (offset + i) % length]
-            for row in range(tables.first_row[u], tables.first_row[u + 1]):
-                origin = state.of_row[row]
-                if origin == target or state.size[target] >= k or state.size[origin] <= k:
                     continue
                 paid = tables.cost[tables.place[origin]]
-                if paid >= price - (level + 0.5) * step:
+                if paid < lowest or (state.size[origin] > k) == is_breaking:
+                    continue
+                if is_breaking:
+                    change += leave(tables, state, origin, target)
+                else:
                     change += price - paid
                     move(state, row, target)
-        if state.size[target] >= k:
-            break
-        for i in range(scan):  # and from classes of exactly k
-            u = tables.members[low + (offset + i) % length]
-            for row in range(tables.first_row[u], tables.first_row[u + 1]):
-                origin = state.of_row[row]
-                if origin == target or state.size[target] >= k or state.broken[origin] == state.numbers[STAMP]:
-                    continue
-                if tables.cost[tables.place[origin]] >= price - (level + 0.5) * step and state.size[origin] <= k:
-                    change += leave(tables, state, origin, target)
-    if forced and state.size[target] < k:
-        for i in range(scan):
-            u = tables.members[low + (offset + i) % length]
-            for row in range(tables.first_row[u], tables.first_row[u + 1]):
-                origin = state.of_row[row]
-                if origin != target and state.size[target] < k and state.broken[origin] != state.numbers[STAMP]:
-                    change += leave(tables, state, origin, target)
+    i = 0
+    while forced and i < length and state.size[target] < k:
+        u = tables.members[low + (offset + i) % length]
+        i += 1
+        for row in range(tables.first_row[u], tables.first_row[u + 1]):
+            origin = state.of_row[row]
+            if origin != target and state.size[target] < k and state.broken[origin] != state.numbers[STAMP]:
+                change += leave(tables, state, origin, target)
     if state.size[target] < k:
         return np.inf
     return change + settle(tables, state, k)

@@ -18,8 +18,9 @@ from shoal.engine.kernels.randomness import below, uniform
 
 STAR = np.int32(-1)
 ENTITIES = 0  # the place of `Cover.numbers` with the number of entities
+TAKEN = 4  # records whose stars a move takes, at most
 WIDE = 12  # with more keys, not every set of keys is tried
-NEAR = 48  # sets of keys that are combined then
+NEAR = 48  # entities that it may become equal to then
 
 
 class Cover(NamedTuple):
@@ -156,10 +157,10 @@ def forget(cover: Cover, e: int) -> None:
 
 
 @inner
-def cheapest_stars(cover: Cover, e: int, k: int, cost: Floats, sums: Ints, near: Ints) -> Any:
+def cheapest_stars(cover: Cover, e: int, k: int, cost: Floats, sums: Ints, near: Any) -> Any:
     """Return the keys, as bits, whose stars make an entity compatible with k records at the lowest cost.
 
-    With many keys, only keys that make it equal to one or two other entities are tried, and all keys.
+    With many keys, only keys that make it equal to one, two or all of the nearest entities are tried, and all keys.
     """
     keys = cost.size
     free = (np.int64(1) << keys) - 1
@@ -182,6 +183,7 @@ def cheapest_stars(cover: Cover, e: int, k: int, cost: Floats, sums: Ints, near:
                 if paid < lowest or (paid == lowest and sums[bits] > most):
                     best, lowest, most = np.int64(bits), paid, sums[bits]
         return best
+    bits_of, paid_of, records_of = near
     count_near = 0
     for other in range(int(cover.numbers[ENTITIES])):
         if other == e or cover.records[other] == 0:
@@ -189,42 +191,35 @@ def cheapest_stars(cover: Cover, e: int, k: int, cost: Floats, sums: Ints, near:
         apart = differences(cover.cells, e, other)
         if apart <= 0:
             continue
-        known = False
-        for i in range(count_near):
-            known = known or near[i] == apart
-        if known:
+        paid = price(cost, apart)
+        if count_near == NEAR and paid >= paid_of[NEAR - 1]:
             continue
-        place = count_near
-        if count_near == NEAR:
-            place = 0
-            for i in range(1, NEAR):
-                if price(cost, near[i]) > price(cost, near[place]):
-                    place = i
-            if price(cost, near[place]) <= price(cost, apart):
-                continue
-        else:
-            count_near += 1
-        near[place] = apart
-    best, lowest = free, price(cost, free)
+        place = min(count_near, NEAR - 1)  # the nearest entities, in ascending order of the cost
+        count_near = min(count_near + 1, NEAR)
+        while place > 0 and paid_of[place - 1] > paid:
+            bits_of[place], paid_of[place] = bits_of[place - 1], paid_of[place - 1]
+            records_of[place] = records_of[place - 1]
+            place -= 1
+        bits_of[place], paid_of[place], records_of[place] = apart, paid, cover.records[other]
+    best, lowest, together = free, price(cost, free), np.int64(0)
     for i in range(count_near):
-        for j in range(i, count_near):
-            bits = near[i] | near[j]
+        together |= bits_of[i]
+        for j in range(-1, i + 1):
+            bits = together if j < 0 else bits_of[i] | bits_of[j]
             paid = price(cost, bits)
             if paid >= lowest:
                 continue
-            count = np.int64(0)
-            for other in range(int(cover.numbers[ENTITIES])):
-                if cover.records[other] > 0:
-                    apart = differences(cover.cells, e, other)
-                    if apart >= 0 and (apart & ~bits) == 0:
-                        count += cover.records[other]
+            count = cover.compatible[e]
+            for other in range(count_near):
+                if bits_of[other] & ~bits == 0:
+                    count += records_of[other]
             if count >= k:
                 best, lowest = bits, paid
     return best
 
 
 @inner
-def repair(cover: Cover, k: int, cost: Floats, random: NDArray[np.uint64], sums: Ints, near: Ints) -> float:
+def repair(cover: Cover, k: int, cost: Floats, random: NDArray[np.uint64], sums: Ints, near: Any) -> float:
     """Star records until each is compatible with k records, those with the fewest first; return the cost."""
     paid = 0.0
     while True:
@@ -262,7 +257,8 @@ def prune(cover: Cover, e: int, k: int, cost: Floats, random: NDArray[np.uint64]
 @kernel(lambda: ("float64", COVER, "int64", "int64", "float64[::1]", "uint64[::1]", "uint8[::1]"))
 def first_cover(cover: Cover, tuples: int, k: int, cost: Floats, random: NDArray[np.uint64], flag: Bytes) -> float:
     """Star records until each is compatible with k records, take back what is not needed, and return the cost."""
-    sums, near = np.zeros(1 << min(cost.size, WIDE), np.int64), np.zeros(NEAR, np.int64)
+    sums = np.zeros(1 << min(cost.size, WIDE), np.int64)
+    near = (np.zeros(NEAR, np.int64), np.zeros(NEAR), np.zeros(NEAR, np.int64))
     paid = repair(cover, k, cost, random, sums, near)
     for e in range(int(cover.numbers[ENTITIES]) - 1, tuples - 1, -1):
         if flag[0] != 0:
@@ -288,7 +284,8 @@ def improve_cover(
 
     The few records are a random one with stars, and others that are compatible with it or random ones.
     """
-    sums, near = np.zeros(1 << min(cost.size, WIDE), np.int64), np.zeros(NEAR, np.int64)
+    sums = np.zeros(1 << min(cost.size, WIDE), np.int64)
+    near = (np.zeros(NEAR, np.int64), np.zeros(NEAR), np.zeros(NEAR, np.int64))
     keys = cost.size
     cells, records = cover.cells.copy(), cover.records.copy()
     compatible, tuple_of = cover.compatible.copy(), cover.tuple_of.copy()
@@ -300,7 +297,7 @@ def improve_cover(
         cells[:count], records[:count] = cover.cells[:count], cover.records[:count]
         compatible[:count], tuple_of[:count] = cover.compatible[:count], cover.tuple_of[:count]
         change = 0.0
-        for _ in range(1 + below(random, 4)):
+        for _ in range(1 + below(random, TAKEN)):
             starred = int(cover.numbers[ENTITIES]) - tuples
             if starred == 0:
                 break
@@ -311,11 +308,14 @@ def improve_cover(
                     change -= cost[key]
             forget(cover, e)
         change += repair(cover, k, cost, random, sums, near)
-        for e in range(int(cover.numbers[ENTITIES]) - 1, tuples - 1, -1):
-            if e >= count - 4 or below(random, 16) == 0:
-                change += prune(cover, e, k, cost, random)
-                if star_of(cover, e) == star_of(cover, int(cover.tuple_of[e])):
-                    forget(cover, e)
+        for turn in range(2 * TAKEN):  # the last records with stars are the new ones; others may gain too
+            starred = int(cover.numbers[ENTITIES]) - tuples
+            if starred == 0:
+                break
+            e = tuples + (max(starred - 1 - turn, 0) if turn < TAKEN else below(random, starred))
+            change += prune(cover, e, k, cost, random)
+            if star_of(cover, e) == star_of(cover, int(cover.tuple_of[e])):
+                forget(cover, e)
         if change <= 0.0 or uniform(random) < np.exp(-change / temperature):
             total += change
             continue
