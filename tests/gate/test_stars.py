@@ -137,3 +137,16 @@ def test_a_file_with_stars_is_checked_as_it_is_written(ending: str, tmp_path: Pa
     spoiled = release.table.with_columns(age=pl.lit("33"))
     with pytest.raises(ShoalError):
         verify_unsaved(release.original, spoiled, release.guarantees)
+
+
+def test_the_check_of_two_files_takes_the_reading_of_a_star() -> None:
+    released = starred(FRAME, age=["30", "30", "*", "41", "52", "52"]).select(COLUMNS)
+    original = FRAME.select(COLUMNS)
+    by_wildcard = shoal.check(original, released, quasi=COLUMNS, k=2, star="wildcard", accept_k=1)
+    assert by_wildcard["k-of-stars"].status == by_wildcard["only-stars"].status == "ok"
+    by_value = shoal.check(original, released, quasi=COLUMNS, k=2, star="value", accept_k=1)
+    assert by_value["k-of-stars"].status == "block"
+    combinations = shoal.check(original, released, quasi=COLUMNS, k=2, subsets=1, accept_k=1)
+    assert combinations["every-subset"].status == "block" and combinations["every-subset"].figure == 1
+    measured = shoal.check(original, released, quasi=COLUMNS, subsets=1, accept_k=1)
+    assert measured["every-subset"].status == "warn"

@@ -47,7 +47,7 @@ def with_strata(records: list[slow.Record], strata: list[int], stars: Stars) -> 
 
 
 @given(files())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_the_tables_have_every_class_of_k_records(file: tuple[list[slow.Record], list[int], list[float], int]) -> None:
     records, strata, cost, k = file
     problem = problem_of(*file)
@@ -73,7 +73,7 @@ def test_the_tables_have_every_class_of_k_records(file: tuple[list[slow.Record],
 
 
 @given(files(), st.integers(0, 3))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_stars_as_values_keep_k_and_cost_no_less_than_the_bound(
     file: tuple[list[slow.Record], list[int], list[float], int], seed: int
 ) -> None:

@@ -65,7 +65,9 @@ def suppress(
     ] = "value",
     subsets: Annotated[
         int | None,
-        Option("k for every combination of up to M columns, instead of all columns together.", 1, excludes="sets"),
+        Option(
+            "Largest number of columns in a combination: k holds for each, not over all columns.", 1, excludes="sets"
+        ),
     ] = None,
     within: Annotated[
         Sequence[str], Option("Columns that are never starred: records with other values in them are other files.")

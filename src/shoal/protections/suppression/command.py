@@ -43,6 +43,9 @@ def result_rows(facts: Mapping[str, Any]) -> list[list[Any]]:
 
 
 def check_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the guarantees of a step as arguments of `shoal.check`: k holds over all columns, if a star is a value."""
-    others = arguments.get("sets") or arguments.get("subsets") or arguments.get("star", "value") != "value"
-    return {} if others else {"k": arguments.get("k")}
+    """Return the guarantees of a step as arguments of `shoal.check`; with sets, k holds over each set only."""
+    if arguments.get("sets"):
+        return {}
+    subsets = arguments.get("subsets")
+    star = None if subsets is not None else arguments.get("star", "value")
+    return {"k": arguments.get("k"), "star": star, "subsets": subsets}
