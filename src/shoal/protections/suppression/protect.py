@@ -290,8 +290,8 @@ class Keys:
         if stars.lower_bound is not None:
             paid = float(starred.sum(axis=0) @ costs)
             facts["gap"] = round(100 * (paid - stars.lower_bound) / stars.lower_bound, 4) if stars.lower_bound else 0.0
-        if len(self.names) > MANY_KEYS and self.goal.subsets is None:
-            facts["all_subsets"] = bool(stars.facts.get("all_subsets", False))
+        if len(self.names) > MANY_KEYS and "all_subsets" in stars.facts:
+            facts["all_subsets"] = bool(stars.facts["all_subsets"])
         return facts
 
     def _k_of(self, starred: Bools) -> tuple[int, int]:
