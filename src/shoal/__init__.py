@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from shoal.protections.microaggregation import microaggregate as microaggregate
     from shoal.protections.recoding import recode as recode
     from shoal.protections.regions import mask_group as mask_group
+    from shoal.protections.suppression import suppress as suppress
     from shoal.recipe import Recipe as Recipe
     from shoal.release import Release as Release
     from shoal.release import Saved as Saved
@@ -69,6 +70,7 @@ __all__ = [
     "recode",
     "report_files",
     "run",
+    "suppress",
 ]
 
 

@@ -104,7 +104,17 @@ def test_every_check_has_tests_that_guard_it() -> None:
     rows = re.findall(r"^\| `([\w-]+)` \| (.+) \|$", page, re.MULTILINE)
     named = {check_name: re.findall(r"`tests/([\w/.]+)::(\w+)`", tests) for check_name, tests in rows}
     frame = pl.DataFrame({"x": [1.0, 1.0, 2.0, 2.0], "y": [1.0, 1.0, 2.0, 2.0]})
-    found = check(frame, frame, quasi=["x", "y"], column_groups=[["x"], ["y"]], swapped=["x"], vital=("y", [1.0]), k=2)
+    found = check(
+        frame,
+        frame,
+        quasi=["x", "y"],
+        column_groups=[["x"], ["y"]],
+        swapped=["x"],
+        vital=("y", [1.0]),
+        k=2,
+        star="value",
+        subsets=1,
+    )
     assert {finding.check for finding in found} | {"written"} == set(named)
     for check_name, tests in named.items():
         assert tests, check_name

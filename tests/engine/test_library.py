@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shoal.protections.recoding.compiled import generic_kernels
 
 from golden.cases import CASES
 from shoal.engine.kernels import compiling
@@ -24,6 +23,7 @@ from shoal.engine.partition.kernels.groups import build_state, claim, empty_grou
 from shoal.measures.linkage import distance_linkage
 from shoal.measures.probabilistic import probabilistic_linkage
 from shoal.protections.microaggregation.kernels.squares import Squares
+from shoal.protections.recoding.compiled import generic_kernels
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CALLS = 6  # of each kernel that are compared, in each case
@@ -100,6 +100,9 @@ COVERING = (
     "recode search nodes",
     "recode mondrian",
     "recode topdown nodes",
+    "suppress value, seed 1",
+    "suppress wildcard",
+    "suppress subsets",
     "mask memetic flow seeds",
     "mask flow",
 )

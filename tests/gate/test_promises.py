@@ -16,7 +16,18 @@ import shoal
 from shoal.errors import PromiseError, UsageError
 from shoal.gate import checks, promises
 from shoal.gate.guarantees import Guarantees
-from shoal.gate.promises import KAnonymity, LDiversity, Masked, Promise, SameValues, Step, TCloseness
+from shoal.gate.promises import (
+    EverySubset,
+    KAnonymity,
+    KOfStars,
+    LDiversity,
+    Masked,
+    OnlyStars,
+    Promise,
+    SameValues,
+    Step,
+    TCloseness,
+)  # fmt: skip
 from shoal.gate.saving import examine_unsaved, verify_unsaved
 from shoal.protections import register
 
@@ -73,6 +84,9 @@ FAULTS = {
         r"from the whole table is t = 0\.5 \(equal\) in 'illness'",
     ),
     SameValues: (SameValues(CLASSES), set_cells(TOWNS, "street", *"yxxxx"), "did not change places together"),
+    KOfStars: (KOfStars(CLASSES, 4), set_cells(TOWNS, "street", "*"), "at least 1 record if a star is read as a value"),
+    EverySubset: (EverySubset(CLASSES, 2, 4), set_cells(TOWNS, "street", "*"), "fewer than 4 records"),
+    OnlyStars: (OnlyStars(CLASSES), set_cells(TOWNS, "street", "y"), "'street' has 1 cell with another value"),
 }
 
 

@@ -506,6 +506,22 @@ GENERALIZATIONS = [
     _apply("mapping, one column", FEW, {**MAPPING, "columns": MAPPING["columns"][1:]}),
 ]
 
+
+def _suppress(name: str, data: Made, k: int, *, quasi: tuple[str, ...] = ("age", "region", "job"), **more: Any) -> Case:
+    roles = {"quasi": quasi, "confidential": "illness", "identifiers": "name"}
+    known = ("suppressed_cells", "by_column", "k_value", "k_wildcard", "lower_bound")
+    given = {"k": k, "seed": 0, "effort": "quick", **more}
+    return Case(f"suppress {name}", "suppress", data, quasi, known, roles, given, THREADS)
+
+
+SUPPRESSIONS = [
+    *_by_seed(_suppress, "value", PEOPLE, 4),
+    _suppress("importance", FEW, 3, importance={"age": 0.5, "region": "never"}),
+    _suppress("sets", PEOPLE, 5, sets=[["age", "region"], ["region", "job"]]),
+    _suppress("wildcard", FEW, 3, star="wildcard"),
+    _suppress("subsets", FEW, 3, subsets=2),
+]
+
 GUARDS = Made(guards, (600, 12, 0))
 FLOW: dict[str, Any] = {"budget": 60, "steps": 100}
 MEMETIC: dict[str, Any] = {"method": "memetic", "runs": 2, "generations": 60, "population": 30, "pairs": 12}
@@ -522,4 +538,14 @@ MASKINGS = [
     _mask("memetic flow seeds", GUARDS, variants=THREADS, flow_seeds=True, **MEMETIC),
 ]
 
-CASES: list[Case] = [*AUTO, *OPTIONS, *CLASSICAL, *SEARCHES, *GROUPINGS, *GENERALIZATIONS, *RECODINGS, *MASKINGS]
+CASES: list[Case] = [
+    *AUTO,
+    *OPTIONS,
+    *CLASSICAL,
+    *SEARCHES,
+    *GROUPINGS,
+    *GENERALIZATIONS,
+    *RECODINGS,
+    *SUPPRESSIONS,
+    *MASKINGS,
+]

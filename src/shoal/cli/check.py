@@ -59,6 +59,13 @@ if TYPE_CHECKING:
     show_default=True,
     help="Number of new outlier regions that the mask had to make.",
 )
+@click.option("--star", metavar="[value|wildcard]", help="Reading of a star in k, if single cells were starred.")
+@click.option(
+    "--subsets",
+    type=click.IntRange(min=1),
+    metavar="M",
+    help="k is guaranteed for every combination of up to M columns that occurs.",
+)
 @click.option(
     "--policy",
     metavar="NAME|FILE.toml",
@@ -212,7 +219,9 @@ def _print(findings: Any) -> None:
     click.echo(printable(findings.verdict))
 
 
-_headings = dict.fromkeys(("k", "groups", "within", "l", "t", "distance", "swapped", "vital", "decoys"), GUARANTEES)
+_headings = dict.fromkeys(
+    ("k", "groups", "within", "l", "t", "distance", "swapped", "vital", "decoys", "star", "subsets"), GUARANTEES
+)
 _headings |= dict.fromkeys(("recipe", "seed", "shuffled", "missing", "list_policies"), RELEASE_CHECK)
 command = click.command(cls=SectionedCommand, headings=_headings)(
     with_options(command, (*role_options, order_option, *csv_options))

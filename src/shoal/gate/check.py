@@ -34,9 +34,12 @@ from shoal.gate.guarantees import OF_CLASSES, Guarantees
 from shoal.gate.policy import policy_named
 from shoal.gate.promises import (
     DISTANCES,
+    EverySubset,
     KAnonymity,
+    KOfStars,
     LDiversity,
     Masked,
+    OnlyStars,
     Promise,
     SameValues,
     TCloseness,
@@ -91,6 +94,8 @@ def check(
     swapped: str | Sequence[str] = (),
     vital: tuple[str, Sequence[Any]] | None = None,
     decoys: int = 0,
+    star: str | None = None,
+    subsets: int | None = None,
     previous: Any = None,
     first_release: bool = False,
     accept_k: int | None = None,
@@ -116,6 +121,8 @@ def check(
         swapped: The columns whose values were swapped (group anonymity), the regions first.
         vital: The column and the values of the target group whose regions were swapped.
         decoys: The number of new outlier regions that the publisher requested.
+        star: How k was counted where cells are starred: value or wildcard. Then cells may only be starred.
+        subsets: The largest number of columns in a combination, if k is guaranteed for each that occurs.
         previous: An earlier release of the same records.
         first_release: State that there is no earlier release.
         accept_k: The smallest k over the known columns that is accepted instead of the guaranteed k.
@@ -149,8 +156,10 @@ def check(
         raise UsageError(
             f"--distance {distance} is about confidential columns. Name them with --confidential, or remove --distance."
         )
-    classes = _class_guarantees(protected, kept, column_groups, k, table.roles.confidential, l, t, distance)
-    promises = (*classes, *(SameValues((name,)) for name in moved), *_masked(moved, vital, decoys))
+    class_k = None if star == "wildcard" or subsets is not None else k
+    classes = _class_guarantees(protected, kept, column_groups, class_k, table.roles.confidential, l, t, distance)
+    stars = _star_guarantees(protected, kept, column_groups, k, star, subsets)
+    promises = (*classes, *stars, *(SameValues((name,)) for name in moved), *_masked(moved, vital, decoys))
     guarantees = Guarantees(table.roles, tuple(dict.fromkeys((*protected, *moved))), promises, weight)
     before = handle_gaps(frame_of(table.frame), protected, missing, table.roles)
     labels = table.source.labels.values if table.source is not None and table.source.labels is not None else {}
@@ -198,6 +207,24 @@ def _class_guarantees(
             limit = 1.0 if t is None else t
             guarantees.append(TCloseness(columns, confidential, limit, distance, promised=t is not None))
     return guarantees
+
+
+def _star_guarantees(
+    protected: tuple[str, ...],
+    within: tuple[str, ...],
+    column_groups: Sequence[Sequence[str]],
+    k: int | None,
+    star: str | None,
+    subsets: int | None,
+) -> list[Promise]:
+    """Return the guarantees of a release with starred cells; without a k, k is only measured."""
+    guarantees: list[Promise] = []
+    if star is not None:
+        sets = [(*group, *within) for group in column_groups] or [(*protected, *within)]
+        guarantees += [KOfStars(columns, k or 2, star, promised=k is not None) for columns in sets]
+    if subsets is not None:
+        guarantees.append(EverySubset(protected, subsets, k or 2, within, promised=k is not None))
+    return [*guarantees, OnlyStars(protected)] if guarantees else []
 
 
 def _masked(moved: Sequence[str], vital: tuple[str, Sequence[Any]] | None, decoys: int) -> tuple[Masked, ...]:

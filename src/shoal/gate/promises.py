@@ -18,6 +18,8 @@ Distance = Literal["equal", "ordered"]
 DISTANCES: tuple[str, ...] = get_args(Distance)
 SignalKind = Literal["quantity", "concentration", "difference"]
 SIGNALS: tuple[str, ...] = get_args(SignalKind)
+Reading = Literal["value", "wildcard"]
+READINGS: tuple[str, ...] = get_args(Reading)
 
 
 class Step(NamedTuple):
@@ -100,6 +102,51 @@ class TCloseness(Promise):
         check_choice("distance", self.distance, DISTANCES)
         if not 0 <= self.t <= 1:
             raise UsageError(f"t must be between 0 and 1, not {self.t!r}.")
+
+
+@dataclass(frozen=True)
+class OnlyStars(Promise):
+    """Every cell of the columns has its original value or is starred: true or blank."""
+
+
+@dataclass(frozen=True)
+class KOfStars(Promise):
+    """Every record agrees with at least k - 1 others in the columns, where cells may be starred.
+
+    Attributes:
+        k: The smallest number of records that agree, the record included.
+        reading: value: a star only agrees with a star. wildcard: a star agrees with every value.
+    """
+
+    k: int
+    reading: str = "value"
+
+    def __post_init__(self) -> None:
+        check_choice("reading", self.reading, READINGS)
+        if isinstance(self.k, bool) or int(self.k) != self.k or self.k < 1:
+            raise UsageError(f"k must be a whole number, 1 or more, not {self.k!r}.")
+
+
+@dataclass(frozen=True)
+class EverySubset(Promise):
+    """Every combination of up to m columns that a record has occurs in at least k records.
+
+    A combination with a star or a missing cell is absent.
+
+    Attributes:
+        m: The largest number of columns in a combination.
+        k: The smallest number of records that have a combination.
+        within: Unchanged columns that are part of every combination.
+    """
+
+    m: int
+    k: int
+    within: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, number in (("m", self.m), ("k", self.k)):
+            if isinstance(number, bool) or int(number) != number or number < 1:
+                raise UsageError(f"{name} must be a whole number, 1 or more, not {number!r}.")
 
 
 @dataclass(frozen=True)
