@@ -88,6 +88,10 @@ class PreparedSearch:
         """The neighbours and the local scales of the records."""
         return search_space(self.loss, seed=self.settings.seed, threads=self.control.threads)
 
+    def in_memory_order(self, labels: NDArray[Any]) -> NDArray[Any]:
+        """Return labels of the records of the file in memory order."""
+        return labels[self._order]
+
     def cpu_seconds(self) -> float:
         """The CPU seconds since the last call, at first since the search was prepared."""
         before, self._started = self._started, time.process_time()
