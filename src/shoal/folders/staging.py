@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import platform
 import shutil
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -81,6 +82,11 @@ def read_staged(base: Path, suffix: str = "", rows: tuple[int, int] | None = Non
 
 def run_unit(unit: Unit) -> Facts:
     """Do the work of a unit, on a worker, and keep its facts; notices become facts."""
+    if not unit.base.parent.is_dir():
+        raise WriteError(
+            f"The staging folder {unit.base.parent.parent} does not exist on the worker {platform.node()}. Name one "
+            "that every worker has under the same path, with --staging DIR."
+        )
     notices: list[str] = []
     with collecting(notices):
         facts = unit.function(unit.task, Output(unit.base))

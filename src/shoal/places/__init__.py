@@ -11,7 +11,11 @@ import importlib
 from shoal.errors import UsageError
 from shoal.places.place import Place
 
-PLACES = {"processes": "shoal.places.processes"}  # by the name, or by the scheme of an address
+PLACES = {
+    "processes": "shoal.places.processes",
+    "dask": "shoal.places.dask",
+    "spark": "shoal.places.spark",
+}  # by the name, or by the scheme of an address
 
 
 def place_named(name: str, workers: int | None = None) -> Place:
@@ -19,7 +23,7 @@ def place_named(name: str, workers: int | None = None) -> Place:
 
     >>> place_named("cloud")
     Traceback (most recent call last):
-    shoal.errors.UsageError: Cannot run on 'cloud'. Use --on processes.
+    shoal.errors.UsageError: Cannot run on 'cloud'. Use --on processes or --on dask://HOST:PORT or --on spark://HOST:PORT.
     """
     scheme, _, address = name.partition("://")
     if scheme not in PLACES or (bool(address) != ("://" in name)):

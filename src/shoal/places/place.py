@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 U = TypeVar("U")
 R = TypeVar("R")
@@ -38,5 +38,8 @@ class Place(Protocol):
         ...
 
 
-def unused(*_: Any) -> None:
-    """Ignore progress."""
+def installed_version() -> str:
+    """Return the version of Shoal, on the driver or on a worker."""
+    import shoal
+
+    return shoal.__version__
