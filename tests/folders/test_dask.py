@@ -35,8 +35,8 @@ def fail(number: int) -> None:
 
 
 def test_the_same_bits_on_dask(cluster: Any, tmp_path: Path) -> None:
-    folder = write(records(), tmp_path / "in")
-    release_of(folder, Here()).save(tmp_path / "one")
+    folder = write(records(450), tmp_path / "in", (0, 200))
+    release_of(folder, Here(), leaf=150, rounds=1).save(tmp_path / "one")
     killed: list[int] = []
 
     class Killing(Dask):
@@ -48,7 +48,7 @@ def test_the_same_bits_on_dask(cluster: Any, tmp_path: Path) -> None:
 
     place = Killing(address(cluster))
     try:
-        release_of(folder, place).save(tmp_path / "out")
+        release_of(folder, place, leaf=150, rounds=1).save(tmp_path / "out")
         with pytest.raises(InputError, match="is broken"):
             place.map(fail, [1, 2])
     finally:

@@ -452,3 +452,18 @@ def test_the_command_writes_a_folder(
         assert refused.exit_code == 2 and "folder of files does not support" in refused.output
     assert "needs an output folder" in attempt("microaggregate", data, "-k", 5, *roles).output
     assert "cannot protect a folder" in attempt("group", data, "-k", 5, "-o", tmp_path / "more").output
+
+
+def test_staged_results_go_with_the_release(data: Path, tmp_path: Path) -> None:
+    release = release_of(data, Here())
+    folder = release.staging.folder
+    assert folder.stat().st_mode & 0o077 == 0
+    release.save(tmp_path / "out")
+    assert not folder.exists()
+    with pytest.raises(UsageError, match="was saved or discarded"):
+        release.save(tmp_path / "again")
+    unsaved = release_of(data, Here())
+    folder = unsaved.staging.folder
+    assert folder.exists()
+    del unsaved
+    assert not folder.exists()

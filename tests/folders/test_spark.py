@@ -12,6 +12,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ if shutil.which("java") is None:
 
 from folders.here import Here
 from folders.test_folders import cells, records, release_of, write
-from shoal.errors import InputError, UsageError
+from shoal.errors import UsageError, check_k
 from shoal.places.spark import Spark, open_place
 
 MASTER = "org.apache.spark.deploy.master.Master"
@@ -46,10 +47,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, lis
     daemons = []
 
     def start(*arguments: str) -> None:
-        log = open(folder / f"{len(daemons)}.log", "wb")
-        daemons.append(
-            subprocess.Popen([home / "bin" / "spark-class", *arguments], env=environment, stdout=log, stderr=log)
-        )
+        command = [str(home / "bin" / "spark-class"), *arguments]
+        with open(folder / f"{len(daemons)}.log", "wb") as log:
+            daemons.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
 
     try:
         start(MASTER, "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
@@ -63,7 +63,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, lis
                 time.sleep(0.1)
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-            patch.setenv("PYSPARK_SUBMIT_ARGS", "--executor-memory 600m --driver-memory 400m pyspark-shell")
+            patch.setenv("PYSPARK_SUBMIT_ARGS", "--executor-memory 600m --driver-memory 512m pyspark-shell")
             yield f"spark://127.0.0.1:{port}", [daemon.pid for daemon in daemons[1:]]
     finally:
         for daemon in daemons:
@@ -71,14 +71,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, lis
             daemon.wait()
 
 
-def fail(number: int) -> None:
-    raise InputError(f"part-{number} is broken.")
-
-
 def test_the_same_bits_on_spark(cluster: tuple[str, list[int]], tmp_path: Path) -> None:
     address, workers = cluster
-    folder = write(records(), tmp_path / "in")
-    release_of(folder, Here()).save(tmp_path / "one")
+    folder = write(records(450), tmp_path / "in", (0, 200))
+    release_of(folder, Here(), leaf=150, rounds=1).save(tmp_path / "one")
     killed: list[int] = []
 
     class Killing(Spark):
@@ -92,9 +88,9 @@ def test_the_same_bits_on_spark(cluster: tuple[str, list[int]], tmp_path: Path) 
     counts: list[int] = []
     try:
         assert place.map(abs, [-3, -1, -2], done=counts.append) == [3, 1, 2]
-        release_of(folder, place).save(tmp_path / "out")
-        with pytest.raises(InputError, match="is broken"):
-            place.map(fail, [1, 2])
+        release_of(folder, place, leaf=150, rounds=1).save(tmp_path / "out")
+        with pytest.raises(UsageError, match="k must be between 2 and 5"):
+            place.map(partial(check_k, n=5), [3, 9])  # an executor cannot import this file
     finally:
         place.close()
     assert killed

@@ -25,7 +25,10 @@ def folder_options() -> list[click.Option]:
     """Return the options of a folder of files."""
     return [
         click.Option(
-            ["--on"], metavar="PLACE", help="Where a folder of files is protected. [default: processes of this machine]"
+            ["--on"],
+            metavar="PLACE",
+            help="Where a folder of files is protected: processes, dask://HOST:PORT or spark://HOST:PORT. "
+            "[default: processes]",
         ),
         click.Option(
             ["--workers"],

@@ -119,6 +119,10 @@ class FolderRelease:
             PromiseError: A guarantee does not hold or the policy blocks the release; nothing is written.
             WriteError: The folder cannot be written.
         """
+        if not self.staging.folder.exists():
+            raise UsageError(
+                "The staged results are gone: this release was saved or discarded. Protect the files again."
+            )
         saving = FolderSaving(keep_order, policy, first_release, accept_k)
         target = Path(folder).expanduser().absolute()
         policy_named("default" if policy is None else policy if isinstance(policy, str) else Path(policy))

@@ -147,7 +147,7 @@ class BucketTask:
         for base, (start, stop) in zip(self.bases, self.slices, strict=True):
             if stop > start:
                 parts.append(read_staged(base, rows=(start, stop)))
-        return pl.concat(parts) if parts else read_staged(self.bases[0])[:0]
+        return pl.concat(parts, how="vertical_relaxed") if parts else read_staged(self.bases[0])[:0]
 
 
 def recount(task: BucketTask, output: Output) -> Facts:
@@ -311,8 +311,7 @@ class FolderWriter:
                 continue
             scales[place] = _deviation([facts["moments"][name] for facts in written])
             originals[place] = before[name].cast(pl.Float64).to_numpy()[places] / scales[place]
-        is_text = self.files.paths[0].name.lower().removesuffix(".gz").endswith((".csv", ".tsv", ".txt"))
-        return People(keys[places], originals, scales, is_text)
+        return People(keys[places], originals, scales)
 
     def _linked(
         self, tasks: Sequence[BucketTask], sets: Sequence[ColumnSet], people: People

@@ -8,6 +8,7 @@ a notebook, units run in that session.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -79,10 +80,9 @@ class Spark:
                 thread.join()
                 raise Stopped("The work was stopped before it had a result.")
         if failures:
-            first = str(failures[0]).splitlines()[0] if str(failures[0]) else type(failures[0]).__name__
             raise WriteError(
-                f"A Spark task failed again and again: {first}. If executors ran out of memory, use a smaller --leaf, "
-                "and run the command again to continue."
+                f"A Spark task failed again and again: {_cause(failures[0])} If executors ran out of memory, use a "
+                "smaller --leaf, and run the command again to continue."
             ) from failures[0]
         for result in results:
             if isinstance(result, _Raised):
@@ -104,9 +104,8 @@ class Spark:
         try:
             return builder.getOrCreate()
         except Exception as error:  # of Java, or because there is no Java
-            first = str(error).splitlines()[0]
             raise UsageError(
-                f"Cannot start on {name}: {first}. Check the address, and that Java 17 is installed."
+                f"Cannot start on {name}: {_cause(error)} Check the address, and that Java 17 is installed."
             ) from error
 
     def _check_versions(self) -> None:
@@ -147,6 +146,13 @@ class _Guarded:
             if isinstance(error, ShoalError) or type(error).__module__.startswith("shoal."):
                 return _Raised(error)
             raise
+
+
+def _cause(error: BaseException) -> str:
+    """Return what an error says happened: its line with the name of an exception, of which Java's traces have many."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    named = [line.strip(" :") for line in lines if re.match(r"[\s:]*[\w.]+(Error|Exception): ", line)]
+    return (named or lines)[0].rstrip(".") + "."
 
 
 def _version(_: int) -> str:

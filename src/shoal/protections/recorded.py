@@ -9,6 +9,7 @@ import importlib
 import inspect
 import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -151,6 +152,8 @@ def run_on_files(protection: Protection, files: Files, arguments: dict[str, Any]
         seed=seed, secret=secret, input=input_of_files(files, result.rows, result.roles), steps=(step,),
         versions=versions(),
     )  # fmt: skip
+    if files.staging is None:
+        weakref.finalize(staging, shutil.rmtree, folder, ignore_errors=True)  # it holds original values
     return FolderRelease(
         files, result, staging, place, protection, recipe, typed, secret, versions(), trace.points,
         tuple(part.notices), whole,

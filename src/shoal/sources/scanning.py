@@ -90,7 +90,8 @@ def scan(
 
     Args:
         data: A folder, a pattern such as 'claims/*.parquet', or a list of files in the order of their rows.
-        on: Where the work runs: processes (on this machine), or a `Place`, which stays open.
+        on: Where the work runs: processes (on this machine), dask://HOST:PORT, spark://HOST:PORT, or a `Place`, which
+            stays open.
         workers: The number of units that run at once; one per core by default.
         staging: The folder of intermediate results, which hold original values. A run that was killed continues from
             them. By default a temporary folder.

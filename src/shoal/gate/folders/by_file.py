@@ -118,21 +118,25 @@ def canonical(written: Written, released: tuple[str, ...]) -> pl.DataFrame:
 def _canonical(cells: pl.Series) -> pl.Series:
     if cells.dtype.is_integer():
         wide = cells.cast(pl.Float64)
-        if bool((wide.abs() <= EXACT).fill_null(True).all()):
-            return comparable(wide).cast(pl.String)
-        return cells.cast(pl.String)
-    if cells.dtype.is_float():
-        gaps = cells.is_nan().fill_null(False)
-        same = comparable(cells).cast(pl.String)
-        return same.set(gaps, "NaN") if gaps.any() else same  # some programs show NaN and null differently
-    return comparable(cells).cast(pl.String, strict=False)
+        exact = bool((wide.abs() <= EXACT).fill_null(True).all())
+        return _bits(wide) if exact else cells.cast(pl.String)
+    return _bits(cells.cast(pl.Float64)) if cells.dtype.is_float() else comparable(cells).cast(pl.String, strict=False)
 
 
-def released_numbers(keys: pl.Series, is_text: bool) -> Floats:
+def _bits(cells: pl.Series) -> pl.Series:
+    """Return the bits of floats as whole numbers; NaN and null differ, because some programs show them differently."""
+    gaps = cells.is_null()
+    values = np.array(cells.fill_null(0.0).to_numpy(), dtype=np.float64)
+    values[np.isnan(values)] = np.nan  # one of the many forms of NaN
+    bits = pl.Series(cells.name, values.view(np.int64))
+    return bits.set(gaps, None) if gaps.any() else bits
+
+
+def released_numbers(cells: pl.Series) -> Floats:
     """Return the numbers that canonical cells stand for."""
-    if is_text:
-        return numbers(keys.cast(pl.Float64))
-    return np.ascontiguousarray(keys.cast(pl.Int64).to_numpy()).view(np.float64)
+    if cells.dtype == pl.String:
+        return numbers(cells.cast(pl.Float64))
+    return np.ascontiguousarray(cells.to_numpy()).view(np.float64)
 
 
 def bucket_of(keys: pl.DataFrame, places: list[int], buckets: int) -> Ints:

@@ -36,13 +36,11 @@ class People:
 
     Attributes:
         scales: The standard deviation of the original of each changed column.
-        is_text: Whether canonical cells are texts of a text file.
     """
 
     cells: pl.DataFrame
     originals: dict[int, Floats]
     scales: dict[int, float]
-    is_text: bool
 
 
 def count_classes(tuples: pl.DataFrame, sets: Sequence[ColumnSet]) -> dict[str, tuple[int, int, int]]:
@@ -83,7 +81,7 @@ def own_distance(columns: ColumnSet, people: People) -> Floats:
     """Return the distance of each person to the own released record."""
     squares = np.zeros(people.cells.height)
     for place in columns.changed:
-        released = released_numbers(people.cells[key_name(place)], people.is_text) / people.scales[place]
+        released = released_numbers(people.cells[key_name(place)]) / people.scales[place]
         squares += (people.originals[place] - released) ** 2
     return np.asarray(np.sqrt(squares))
 
@@ -103,6 +101,9 @@ class _Near:
         exact = [key_name(place) for place in columns.exact]
         distinct = tuples.group_by(columns.keys).len()
         wanted = people.cells
+        mixed = [name for name in exact if distinct[name].dtype != wanted[name].dtype]
+        if mixed:  # text in some files and numbers in others
+            distinct, wanted = (frame.cast(dict.fromkeys(mixed, pl.String)) for frame in (distinct, wanted))
         if exact:
             blocks = wanted.select(exact).unique(maintain_order=True).with_row_index("block")
             distinct = distinct.join(blocks, on=exact, how="inner", nulls_equal=True)
@@ -120,10 +121,7 @@ class _Near:
         here[self.block] = True
         self.known = np.flatnonzero(here[person_block])
         self.person_block = person_block[self.known].astype(np.int64)
-        points = [
-            released_numbers(distinct[key_name(place)], people.is_text) / people.scales[place]
-            for place in columns.changed
-        ]
+        points = [released_numbers(distinct[key_name(place)]) / people.scales[place] for place in columns.changed]
         people_points = [people.originals[place][self.known] for place in columns.changed]
         self.points = np.column_stack([*points, self.block.astype(np.float64)])
         self.wanted = np.column_stack([*people_points, self.person_block.astype(np.float64)])

@@ -161,7 +161,7 @@ def microaggregate(
     ] = 200_000,
     rounds: Annotated[
         int, Option("Searches across the borders of the leaves, after the first one.", 0, on_files=True)
-    ] = 2,
+    ] = 1,
     start: Annotated[
         Any, Option("A partition among the first chromosomes.", of=("genetic",), on_command_line=False)
     ] = None,

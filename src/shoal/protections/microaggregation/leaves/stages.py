@@ -43,6 +43,9 @@ from shoal.table.table import Table
 LATER_HOT = 0.12  # first temperature of a round: the groups are good already, but for the borders
 
 
+LATER_SHARE = 0.5  # of the proposals per record, in a round
+
+
 def column(j: int) -> str:
     """Return the staged name of protected column j."""
     return f"x{j}"
@@ -313,7 +316,7 @@ def _grouped(task: SearchTask, points: Floats, group: Ints) -> KPartition:
     n = len(points)
     if n < 2 * task.k:
         return KPartition(np.zeros(n, dtype=np.int64))
-    loss = LeafError(points, task.k, task.rows)
+    loss = LeafError(points, task.k, task.rows, LATER_SHARE if task.turn else 1.0)
     settings = SearchSettings(random_state_of(task.seed, task.turn, task.number) >> 1, task.effort)
     control = Control(threads=1)
     if task.turn == 0:
@@ -324,16 +327,16 @@ def _grouped(task: SearchTask, points: Floats, group: Ints) -> KPartition:
 
 
 class LeafError(SquaredError):
-    """The squared error of the records of a leaf: the work per record is that of the whole table."""
+    """The squared error of the records of a leaf: the work per record is a share of that of the whole table."""
 
-    def __init__(self, values: Floats, k: int, rows: int) -> None:
+    def __init__(self, values: Floats, k: int, rows: int, share: float) -> None:
         super().__init__(values, k)
-        self._rows = max(rows, len(values))
+        self._rows, self._share = max(rows, len(values)), share
 
     def large_proposals(self, effort: str) -> int:
         from shoal.protections.microaggregation.effort import large_proposals
 
-        return large_proposals(self._rows, effort) // self._rows * self.n
+        return max(1, int(self._share * (large_proposals(self._rows, effort) // self._rows))) * self.n
 
 
 # -- new values -------------------------------------------------------------------------------------
