@@ -262,8 +262,12 @@ def test_a_file_that_shoal_did_not_write_is_refused(data: Path, tmp_path: Path) 
     assert nothing_left(tmp_path)
 
 
-def test_staged_values_that_are_changed_are_refused(data: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("all_rows", [ROWS, 400])
+def test_staged_values_that_are_changed_are_refused(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, all_rows: int
+) -> None:
     staged = tmp_path / "staged"
+    monkeypatch.setattr(whole, "ALL_ROWS", all_rows)
 
     def change(work: str) -> None:
         if work == "write":
