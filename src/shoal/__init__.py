@@ -28,13 +28,16 @@ if TYPE_CHECKING:
     from shoal.release import Saved as Saved
     from shoal.report.release import report_files as report_files
     from shoal.running import run as run
+    from shoal.running import run_files as run_files
     from shoal.sources.reading import read as read
+    from shoal.sources.scanning import scan as scan
     from shoal.table.roles import Roles as Roles
     from shoal.table.table import Table as Table
 
 # The functions of the protections are not in this list: their declarations name them.
 _WHERE = {
     "read": "shoal.sources.reading",
+    "scan": "shoal.sources.scanning",
     "Roles": "shoal.table.roles",
     "Table": "shoal.table.table",
     "assess": "shoal.assessment",
@@ -42,13 +45,26 @@ _WHERE = {
     "look": "shoal.overview",
     "compare": "shoal.comparison",
     "run": "shoal.running",
+    "run_files": "shoal.running",
     "Control": "shoal.engine.control",
     "Recipe": "shoal.recipe",
     "Release": "shoal.release",
     "Saved": "shoal.release",
     "report_files": "shoal.report.release",
 }
-_PACKAGES = ("attacks", "engine", "gate", "masking", "measures", "protections", "sources", "studies", "table")
+_PACKAGES = (
+    "attacks",
+    "engine",
+    "folders",
+    "gate",
+    "masking",
+    "measures",
+    "places",
+    "protections",
+    "sources",
+    "studies",
+    "table",
+)
 
 __all__ = [
     "Control",
@@ -70,6 +86,8 @@ __all__ = [
     "recode",
     "report_files",
     "run",
+    "run_files",
+    "scan",
     "suppress",
 ]
 

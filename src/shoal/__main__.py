@@ -1,3 +1,4 @@
 from shoal.cli import main
 
-main()
+if __name__ == "__main__":  # a worker process imports this file too
+    main()

@@ -77,10 +77,15 @@ def _default(field: Field[Any]) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Input(Part):
-    """The input file, its checksum, how its text is read, and the column roles. `file` is None for a data frame."""
+    """The input file, its checksum, how its text is read, and the column roles. `file` is None for a data frame.
+
+    A table in many files has `files`, in the order of their rows, and `checksums`, instead of `file` and `sha256`.
+    """
 
     file: str | None = None
     sha256: Annotated[str, CHECKSUM] | None = None
+    files: tuple[str, ...] = ()
+    checksums: tuple[Annotated[str, CHECKSUM], ...] = ()
     roles: str | None = None
     identifiers: tuple[str, ...] = ()
     quasi: tuple[str, ...] = ()
@@ -168,6 +173,13 @@ class Recipe(Part):
         }
         output = Output(file=str(path), sha256=sha256, **arguments)
         return replace(self, output=_with_paths(output, absolute))
+
+    def with_output_folder(self, folder: str | os.PathLike[str], **saving: Any) -> Recipe:
+        """Return a copy with the output folder of a table in many files, and how it is saved."""
+        arguments: dict[str, Any] = {
+            name: str(value) if isinstance(value, os.PathLike) else value for name, value in saving.items()
+        }
+        return replace(self, output=_with_paths(Output(file=str(folder), **arguments), absolute))
 
     def in_folder(self, folder: Path) -> Recipe:
         """Return a copy whose paths are relative to this folder."""
@@ -267,6 +279,8 @@ def _with_paths(part: P, change: Callable[[str], str | Path]) -> P:
     texts = {name: getattr(part, name, None) for name in ("file", "policy", "previous", "roles")}
     paths = {name: path for name, path in texts.items() if path and (name != "policy" or path.endswith(".toml"))}
     changed: dict[str, Any] = {name: str(change(path)) for name, path in paths.items()}
+    if getattr(part, "files", ()):
+        changed["files"] = tuple(str(change(path)) for path in part.files)  # type: ignore[attr-defined]
     return replace(part, **changed)
 
 

@@ -7,12 +7,12 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.composition import compose
 from shoal.engine.control import Control, control_of
 from shoal.engine.progress import Progress
-from shoal.errors import InputError, ShoalError, Stopped
+from shoal.errors import InputError, ShoalError, Stopped, UsageError
 from shoal.notices import notice
 from shoal.protections import declared, register
 from shoal.protections.protection import Protection
@@ -20,7 +20,11 @@ from shoal.recipe import Recipe, Step, naming_line, new_secret, place_in, read_r
 from shoal.release import Release
 from shoal.sources.files import checksum
 from shoal.sources.reading import read
+from shoal.sources.scanning import scan
 from shoal.table.table import Table
+
+if TYPE_CHECKING:
+    from shoal.folders.release import FolderRelease
 
 
 def run(
@@ -52,6 +56,10 @@ def run(
     known = _with_absent(recipe if isinstance(recipe, Recipe) else load_recipe(recipe))
     if known.secret is None and not known.has_seed:
         known = replace(known, secret=new_secret())  # the recipe has no seed: the run need not repeat
+    if known.input.files:
+        raise UsageError(
+            "The recipe is for a folder of files. Run it with shoal.run_files, or with 'shoal run' on the command line."
+        )
     table = _input(known, changed_input, source)
     control = control_of(control, threads, progress)
     _compare_versions(known)
@@ -72,6 +80,36 @@ def run(
     made = replace(made, notices=tuple(dict.fromkeys(text for release in releases for text in release.notices)))
     made.verify()
     return made
+
+
+def run_files(
+    recipe: str | os.PathLike[str] | Recipe,
+    *,
+    on: str = "processes",
+    workers: int | None = None,
+    staging: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> FolderRelease:
+    """Repeat the run of a recipe for a folder of files; see `shoal.scan` for the other arguments.
+
+    Raises:
+        InputError: The recipe or its files cannot be read, or a file has changed.
+    """
+    source = None if isinstance(recipe, Recipe) else Path(recipe)
+    known = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
+    if len(known.steps) != 1:
+        raise UsageError(f"A folder of files takes one step, but the recipe has {len(known.steps)}. Run them in turn.")
+    settings = known.input
+    if not settings.files or len(settings.files) != len(settings.checksums):
+        raise InputError("The recipe does not name files and a checksum for each. Add both under [input].")
+    [step] = known.steps
+    protection = declared(step.do)
+    arguments = step.arguments if source is None else located(protection, step.arguments, source.parent)
+    with naming_line(source, ("input", "files")):
+        files = scan(settings.files, on=on, workers=workers, staging=staging, **settings.stated("files", "checksums"))
+        checked = replace(files, checksums=settings.checksums)
+        release: FolderRelease = protection.function(checked, seed=known.seed, progress=progress, **arguments)
+    return replace(release, recipe=replace(release.recipe, secret=known.secret), secret=known.secret)
 
 
 def load_recipe(path: str | os.PathLike[str]) -> Recipe:

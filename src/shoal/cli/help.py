@@ -12,6 +12,7 @@ Sections = Sequence[tuple[str, Sequence[click.Parameter]]]
 REQUIRED, ARGUMENTS = "Required", "Arguments"
 ROLES, GUARANTEES, METHOD, TEXT_FILES = "Column roles", "Guarantees", "Method", "Text files"
 OUTPUT, RELEASE_CHECK, OTHER = "Output", "Release check", "Other"
+FOLDERS = "Folders of files, larger than memory"
 HEADINGS = (REQUIRED, ARGUMENTS, ROLES, GUARANTEES, METHOD, TEXT_FILES, OUTPUT, RELEASE_CHECK, OTHER)
 ROLE_OPTIONS = (
     *("roles", "identifiers", "quasi", "confidential", "no_confidential", "weight", "unit", "no_unit", "drop"),

@@ -12,7 +12,9 @@ from typing import Any
 import click
 
 from shoal.cli.delivery import Delivery
+from shoal.cli.folders import folder_options, is_folder, run_on_folder
 from shoal.cli.help import (
+    FOLDERS,
     METHOD,
     OTHER,
     OUTPUT,
@@ -87,6 +89,8 @@ def option_sections(protection: Protection) -> Sections:
         by_heading.setdefault(_heading(parameter), []).append(click_option(parameter))
     by_heading[METHOD] += [part_option(part) for part in parts_of(protection)]
     by_heading[TEXT_FILES] = _made(csv_options)
+    if protection.on_files:
+        by_heading[FOLDERS] = [*by_heading.pop(FOLDERS, []), *folder_options()]
     outputs = [*_made(output_list), *(file_option(name, text) for name, _, text in protection.files)]
     by_heading[OUTPUT] = [option for option in outputs if option.name not in SAVING_OPTIONS]
     by_heading[f"{RELEASE_CHECK} (needs -o)"] = [option for option in outputs if option.name in SAVING_OPTIONS]
@@ -109,6 +113,8 @@ def _raw_order() -> click.Parameter:
 def _heading(parameter: Parameter) -> str:
     if parameter.is_required:
         return REQUIRED
+    if parameter.option.on_files:
+        return FOLDERS
     return f"Options of {', '.join(parameter.option.of)}" if parameter.option.of else METHOD
 
 
@@ -181,6 +187,11 @@ def run(protection: Protection, options: dict[str, Any]) -> None:
     files = {name: options.pop(name) for name, _, _ in protection.files}
     arguments = typed_arguments(protection, options, context)
     protection, arguments = part_to_run(protection, arguments, options, context)
+    if is_folder(options):
+        run_on_folder(protection, arguments, options)
+        return
+    for name in ("on", "workers", "staging"):
+        options.pop(name, None)
     protection.check(arguments)
     written = {**_files(files), **named_files(protection, arguments, written=True)}
     delivery = Delivery(options, written, named_files(protection, arguments, written=False))

@@ -64,6 +64,9 @@ def command(
     check_external(external, report)
     known = load_recipe(recipe)
     source = Path(recipe)
+    if known.input.files:
+        _run_on_folder(known, recipe, output, as_json, {"--report": report, "--threads": threads})
+        return
 
     def place(key: str) -> AbstractContextManager[None]:
         return naming_line(None if key == "file" and output else source, ("output", key))
@@ -99,6 +102,29 @@ def command(
     for path in (job.target, report):
         if path is not None:
             click.echo(f"Written: {printable(str(path))}")
+
+
+def _run_on_folder(known: Recipe, path: str, output: str | None, as_json: bool, unused: dict[str, Any]) -> None:
+    """Repeat the run of a recipe for a folder of files."""
+    from shoal.cli.folders import default_staging, save_folder
+    from shoal.errors import UsageError
+    from shoal.folders.writing import check_new_folder
+    from shoal.running import run_files
+
+    for option, value in unused.items():
+        if value is not None:
+            raise UsageError(f"The recipe is for a folder of files, which does not support {option}. Remove it.")
+    named = output or (known.output.file if known.output else None)
+    if named is None:
+        raise UsageError("The recipe names no output folder. Add -o FOLDER.")
+    target = check_new_folder(Path(named))
+    staging = default_staging(target)
+    saving = known.output.saving if known.output else {}
+    title = declared(known.steps[0].do).title.lower()
+    save_folder(
+        lambda progress: run_files(path, staging=staging, progress=progress), title, target, staging, saving, None,
+        as_json=as_json,
+    )  # fmt: skip
 
 
 def files_read(recipe: Recipe, folder: Path) -> dict[str, str | Path]:

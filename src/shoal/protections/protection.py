@@ -56,8 +56,9 @@ class Option:
     needs: another parameter without which it has no effect. excludes: a parameter that it cannot be combined with.
     choices: the allowed names, if the type does not list them. former: an earlier name, which still works.
     default_text: the default in words, if it depends on other things. recorded: prepares the value for the recipe.
-    writes: the value is a file that the run writes. absent_in_recipe: the value of a recipe without it, if that is not
-    the default. Recipes of earlier versions then keep their meaning, and new recipes always contain it.
+    writes: the value is a file that the run writes. on_files: it applies to a folder of files only.
+    absent_in_recipe: the value of a recipe without it, if that is not the default. Recipes of earlier versions then
+    keep their meaning, and new recipes always contain it.
     """
 
     help: str
@@ -76,6 +77,7 @@ class Option:
     recorded: Callable[[Any], Any] | None = None
     writes: bool = False
     in_recipe: bool = True
+    on_files: bool = False
     absent_in_recipe: Any = None
     on_command_line: bool = True
 
@@ -162,7 +164,9 @@ class Protection:
     column roles that it uses, besides those of every protection. files: other files that it can write, as (option,
     method of the release, help). hides_records: it guarantees that the records of a group look the same.
     draws_from_secret: without a seed, its choices are drawn from a secret that only the recipe holds. part_of: the
-    command that runs it, if it does not have its own command. place: its position in lists, the lowest first.
+    command that runs it, if it does not have its own command. place: its position in lists, the lowest first. on_files:
+    the module of its folder with a function `protect_files`, if it can protect many files together, larger than memory.
+    on_files_options: the parameters that this function uses. instead_of_files: what to do if it cannot.
     """
 
     name: str
@@ -180,6 +184,9 @@ class Protection:
     draws_from_secret: bool = False
     part_of: str = ""
     place: int = 100
+    on_files: str = ""
+    on_files_options: tuple[str, ...] = ()
+    instead_of_files: str = "Put the data into one file."
     function: Callable[..., Any] = field(init=False, repr=False)
     parameters: dict[str, Parameter] = field(init=False, repr=False)
 

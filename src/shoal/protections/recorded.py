@@ -5,18 +5,24 @@ The arguments become the recipe of the release, and the progress becomes its tra
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import shutil
+import tempfile
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 from shoal.engine.clock import Clock
 from shoal.engine.control import control_of
 from shoal.engine.trace import Trace
-from shoal.errors import check_seed
+from shoal.errors import ArgumentError, UsageError, check_seed
 from shoal.protections.protection import OF_EVERY_RUN, Protection
 from shoal.recipe import Input, Recipe, Step, absolute, new_secret, plain, versions
 from shoal.sources.reading import as_table
+from shoal.sources.scanning import Files
 from shoal.table.table import Table
 
 R = TypeVar("R")
@@ -31,10 +37,17 @@ def run_recorded(protection: Protection, function: Callable[..., R], bound: insp
     Without a seed, the search uses seed 0, and choices that must not be predictable are drawn from a new secret.
     """
     arguments: dict[str, Any] = bound.arguments
+    data = arguments["data"]
+    if isinstance(data, Files):
+        on_files: Any = run_on_files(protection, data, arguments)
+        return on_files
     declared = {
         name: value for name, value in arguments.items() if name in protection.parameters or name not in UNDECLARED
     }
     protection.check(declared)
+    for name in declared:
+        if protection.parameters[name].option.on_files:
+            raise ArgumentError(f"{name} applies to a folder of files. Remove it, or use shoal.scan.", name)
     steps = _recorded_values(protection, declared)
     table = arguments["data"] = as_table(arguments["data"])
     typed = arguments.get("seed")
@@ -70,6 +83,82 @@ def run_recorded(protection: Protection, function: Callable[..., R], bound: insp
     return recorded
 
 
+def run_on_files(protection: Protection, files: Files, arguments: dict[str, Any]) -> Any:
+    """Check the arguments, protect many files together, and return their release with its recipe."""
+    from shoal.folders.release import FolderRelease, input_of_files, refuse_on_files
+    from shoal.folders.staging import Staging, plan_of_files
+    from shoal.places import place_named
+
+    if not protection.on_files:
+        raise refuse_on_files(protection)
+    declared = {
+        name: value for name, value in arguments.items() if name in protection.parameters or name not in UNDECLARED
+    }
+    protection.check(declared)
+    for name, value in declared.items():
+        parameter = protection.parameters[name]
+        if name not in protection.on_files_options and name != "threads" and parameter.is_set(value):
+            raise ArgumentError(
+                f"{protection.name} does not support {name} in a folder of files. Remove {parameter.flag}, or protect "
+                "one file.",
+                name,
+            )
+    for name in ("missing", "aggregate"):
+        usual = protection.parameters[name].default if name in protection.parameters else None
+        if declared.get(name, usual) != usual:
+            raise ArgumentError(f"In a folder of files, {name} must be {usual}. Or protect one file.", name)
+    typed = arguments.get("seed")
+    secret = arguments.get("secret") or (new_secret() if typed is None else None)
+    seed = 0 if typed is None else check_seed(typed)
+    if arguments.get("threads") is not None:
+        raise UsageError("In a folder of files, workers stands for threads: each worker uses one core.")
+    whole = control_of(arguments.get("control"), None, arguments.get("progress"))
+    trace = Trace(whole.progress)
+    part = whole.part(progress=trace)
+    part.notices = []
+    values = {p.name: p.default for p in protection.parameters.values() if p.name in protection.on_files_options}
+    values |= {name: value for name, value in declared.items() if name in protection.on_files_options}
+    steps = _recorded_values(protection, declared)
+    steps |= {name: values[name] for name in protection.on_files_options if protection.parameters[name].option.on_files}
+    plan = {
+        "the files": plan_of_files(files.paths),
+        "the arguments": plain({n: v for n, v in values.items() if v is not None}),
+        "the roles": [repr(files.roles), repr(files.stated)],
+        "how text is read": dict(files.text_options),
+        "the seed": seed,
+        "the versions": versions(),
+    }
+    folder = files.staging or Path(tempfile.mkdtemp(prefix="shoal-"))
+    place = place_named(files.on, files.workers) if isinstance(files.on, str) else files.on
+    staging: Staging | None = None
+    try:
+        staging = Staging(folder, plan, place)
+        module = importlib.import_module(f"{protection.function.__module__}.{protection.on_files}")
+        staged = staging
+        result = part.call(lambda: module.protect_files(files, staged, values, seed))
+    except BaseException:
+        if isinstance(files.on, str):
+            place.close()
+        if staging is not None:
+            staging.close()
+        if files.staging is None:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+    for text in part.notices:
+        whole.notice(text)
+    step = _step(protection, steps)
+    recipe = Recipe(
+        seed=seed, secret=secret, input=input_of_files(files, result.rows, result.roles), steps=(step,),
+        versions=versions(),
+    )  # fmt: skip
+    if files.staging is None:
+        weakref.finalize(staging, shutil.rmtree, folder, ignore_errors=True)  # it holds original values
+    return FolderRelease(
+        files, result, staging, place, protection, recipe, typed, secret, versions(), trace.points,
+        tuple(part.notices), whole,
+    )  # fmt: skip
+
+
 def _recorded_values(protection: Protection, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments for the recipe; a file is replaced by its content."""
     values = {name: p.default for name, p in protection.parameters.items() if p.option.absent_in_recipe is not None}
@@ -96,16 +185,21 @@ def _recipe(
     protection: Protection, table: Table, steps: Mapping[str, Any], seed: int, secret: str | None
 ) -> Recipe | None:
     """Return the recipe of one step, without defaults; None if an argument is not a text, number or list."""
+    try:
+        step = _step(protection, steps)
+    except TypeError:
+        return None
+    return Recipe(seed=int(seed), secret=secret, input=input_of(table), steps=(step,), versions=versions())
+
+
+def _step(protection: Protection, steps: Mapping[str, Any]) -> Step:
+    """Return the step of a recipe without defaults; raise a TypeError if an argument is not a text, number or list."""
     arguments = {}
     for name, value in steps.items():
-        default = protection.parameters[name].default
-        is_always_written = protection.parameters[name].option.absent_in_recipe is not None
-        try:
-            written = None if value is None else plain(value)
-        except TypeError:
-            return None
+        default, option = protection.parameters[name].default, protection.parameters[name].option
+        is_always_written = option.absent_in_recipe is not None or option.on_files
+        written = None if value is None else plain(value)
         has_default = not is_always_written and default not in (None, inspect.Parameter.empty)
         if written is not None and not (has_default and written == plain(default)):
             arguments[name] = written
-    step = Step(do=protection.name, **arguments)
-    return Recipe(seed=int(seed), secret=secret, input=input_of(table), steps=(step,), versions=versions())
+    return Step(do=protection.name, **arguments)

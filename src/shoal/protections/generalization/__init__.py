@@ -56,6 +56,8 @@ GENERALIZE = Protection(
         ("legend", "save_legend", "Write the values of every category to FILE (CSV). Publish it with the release."),
     ),
     place=3,
+    instead_of_files="Search on one file and write its mapping (--mapping m.json), apply it to every file (--apply "
+    "m.json), and count k over all files together.",
 )
 APPLY = Protection(
     name="apply",

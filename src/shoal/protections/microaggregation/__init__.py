@@ -66,6 +66,11 @@ MICROAGGREGATE = Protection(
     methods=METHODS,
     roles=("quasi", "weight", "order"),
     place=1,
+    on_files="leaves.protect",
+    on_files_options=(
+        *("k", "method", "quasi", "scaling", "importance", "round", "effort", "leaf", "rounds", "seed"),
+        *("missing", "aggregate"),
+    ),
 )
 DECLARED = (MICROAGGREGATE,)
 
@@ -146,6 +151,12 @@ def microaggregate(
             default_text="5 up to 20 records, 1 above",
         ),
     ] = None,
+    leaf: Annotated[
+        int, Option("Records that are searched together; a worker needs about 1 kB for each.", 40, on_files=True)
+    ] = 200_000,
+    rounds: Annotated[
+        int, Option("Searches across the borders of the leaves, after the first one.", 0, on_files=True)
+    ] = 1,
     start: Annotated[
         Any, Option("A partition among the first chromosomes.", of=("genetic",), on_command_line=False)
     ] = None,

@@ -52,6 +52,8 @@ MASK = Protection(
     hides_records=False,
     draws_from_secret=True,
     place=5,
+    instead_of_files="Swaps need all regions at once: put the columns of the target group, of the regions and of the "
+    "matching columns into one file.",
 )
 DECLARED = (MASK,)
 

@@ -36,12 +36,23 @@ LEVELS = 8, 100  # smallest and largest number of passes over the file, each at 
 PROPOSALS_PER_LEVEL = 10  # per record
 
 
-def blocks(loss: GroupLoss, control: Control, settings: SearchSettings) -> KPartition:
-    """Return a partition of a large file: first groups in blocks, then annealing across their borders."""
+def blocks(
+    loss: GroupLoss,
+    control: Control,
+    settings: SearchSettings,
+    start: KPartition | None = None,
+    hot: float = HOT,
+) -> KPartition:
+    """Return a partition of a large file: first groups in blocks, then annealing across their borders.
+
+    Args:
+        start: A partition into groups of k to `most` records, to start from instead of the first groups in blocks.
+        hot: The first temperature.
+    """
     n, work = loss.n, loss.large_proposals(settings.effort)
     levels = int(np.clip(work // n // PROPOSALS_PER_LEVEL, *LEVELS))
     search = PreparedSearch(loss, control, settings, method="blocks", proposals=work, place=(0,))
-    chain, sweeps, first = _resumed(search.checkpoint) if settings.resume else _first(search)
+    chain, sweeps, first = _resumed(search.checkpoint) if settings.resume else _first(search, start)
     space = search.space
     before = space.state(first)[1]
     g, current = space.state(chain.labels)
@@ -54,7 +65,7 @@ def blocks(loss: GroupLoss, control: Control, settings: SearchSettings) -> KPart
         chain.labels, chain.random_state, sweeps = g.label.copy(), int(random_state[0]), done
         search.checkpoint.save([chain], stage=sweeps, kept=[first])
 
-    steps = HOT * (COLD / HOT) ** (np.arange(levels + 1) / levels)
+    steps = hot * (COLD / hot) ** (np.arange(levels + 1) / levels)
     for level in range(round(chain.done * levels / work), levels):  # the number of levels need not divide the work
         high, low = steps[level : level + 2]
         if not control.stopped:
@@ -78,9 +89,12 @@ def blocks(loss: GroupLoss, control: Control, settings: SearchSettings) -> KPart
     return search.result(g.label if current <= before else first, facts | control.facts)
 
 
-def _first(search: PreparedSearch) -> tuple[Chain, int, Indices]:
+def _first(search: PreparedSearch, start: KPartition | None) -> tuple[Chain, int, Indices]:
     """Return a chain that starts at the first groups in the blocks, 0 for the sweeps done, and those groups."""
-    labels = first_in_blocks(search, max(BLOCK, 20 * search.loss.k))
+    if start is None:
+        labels = first_in_blocks(search, max(BLOCK, 20 * search.loss.k))
+    else:
+        labels = search.in_memory_order(start.labels).astype(np.int32)
     return Chain(labels.copy(), random_state_of(search.settings.seed, 1), search.proposals), 0, labels
 
 

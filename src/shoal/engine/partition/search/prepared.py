@@ -88,6 +88,10 @@ class PreparedSearch:
         """The neighbours and the local scales of the records."""
         return search_space(self.loss, seed=self.settings.seed, threads=self.control.threads)
 
+    def in_memory_order(self, labels: NDArray[Any]) -> NDArray[Any]:
+        """Return labels of the records of the file in memory order."""
+        return labels[self._order]
+
     def cpu_seconds(self) -> float:
         """The CPU seconds since the last call, at first since the search was prepared."""
         before, self._started = self._started, time.process_time()
@@ -96,10 +100,6 @@ class PreparedSearch:
     def stage(self, name: str, before: float, after: float) -> Stage:
         """A stage that ends now and began where the last one ended."""
         return Stage(name=name, loss_before=before, loss_after=after, cpu_seconds=self.cpu_seconds())
-
-    def in_memory_order(self, labels: NDArray[Any]) -> NDArray[Any]:
-        """The labels of the file's records in memory order."""
-        return labels[self._order]
 
     def result(self, labels: NDArray[Any], facts: Mapping[str, Any]) -> KPartition:
         """The partition that the labels of the records in memory order make of the file."""

@@ -1,0 +1,163 @@
+"""Protect a folder of files: check the options, protect, write the folder, and print the measures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shoal.cli.delivery import checked_facts, print_findings
+from shoal.cli.options import print_json, progress_bar, take_roles
+from shoal.errors import PromiseError, Stopped, UsageError, printable
+
+if TYPE_CHECKING:
+    from shoal.folders.release import FolderRelease, SavedFolder
+    from shoal.protections.protection import Protection
+
+NAMES = ("on", "workers", "staging")
+UNSUPPORTED = ("report", "external", "external_report", "previous", "shuffle", "round_weight")
+SAVING = ("keep_order", "policy", "first_release", "accept_k")
+
+
+def folder_options() -> list[click.Option]:
+    """Return the options of a folder of files."""
+    return [
+        click.Option(
+            ["--on"],
+            metavar="PLACE",
+            help="Where a folder of files is protected: processes, dask://HOST:PORT or spark://HOST:PORT. "
+            "[default: processes]",
+        ),
+        click.Option(
+            ["--workers"],
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="Units of work at once. [default: one per core]",
+        ),
+        click.Option(
+            ["--staging"],
+            type=click.Path(),
+            metavar="DIR",
+            help="Folder of intermediate results, from which a killed run continues. [default: beside the output]",
+        ),
+    ]
+
+
+def is_folder(options: Mapping[str, Any]) -> bool:
+    """Whether a command is to protect a folder of files."""
+    from shoal.sources.scanning import names_folder
+
+    return any(options.get(name) is not None for name in NAMES) or names_folder(options["file"])
+
+
+def run_on_folder(protection: Protection, arguments: dict[str, Any], options: dict[str, Any]) -> None:
+    """Protect a folder of files and write the release as a folder."""
+    from shoal.folders.writing import check_new_folder
+    from shoal.sources.scanning import scan
+
+    recipe = _checked(protection, options)
+    target = check_new_folder(Path(options["output"]).expanduser())
+    place = {name: options.pop(name, None) for name in NAMES}
+    staging = Path(place["staging"] or default_staging(target))
+    if options.get("seed") is not None:
+        arguments["seed"] = options["seed"]
+    saving = {name: options[name] for name in SAVING}
+    as_json, data = options["as_json"], options["file"]
+    text_options = {name: options.pop(name) for name in ("delimiter", "encoding", "decimal")}
+    on, workers = place["on"] or "processes", place["workers"]
+    files = scan(data, on=on, workers=workers, staging=staging, **take_roles(options), **text_options)
+
+    def protect(progress: Any) -> FolderRelease:
+        release: FolderRelease = protection.function(files, progress=progress, **arguments)
+        return release
+
+    save_folder(protect, protection.title.lower(), target, staging, saving, recipe, as_json=as_json)
+
+
+def save_folder(
+    protect: Callable[[Any], FolderRelease],
+    label: str,
+    target: Path,
+    staging: Path,
+    saving: Mapping[str, Any],
+    recipe: str | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Protect and save; remove the staged results unless the run can continue from them."""
+    release: FolderRelease | None = None
+    try:
+        with progress_bar(label) as progress:
+            release = protect(progress)
+            saved: SavedFolder = release.save(target, **saving)
+    except PromiseError as error:
+        if release is not None:
+            release.discard()
+            _print(release, error.findings, as_json=as_json, written=False)
+        raise
+    except (Exception, KeyboardInterrupt) as error:
+        if release is not None:
+            release.close()
+        if not isinstance(error, UsageError) and (staging / "plan.json").exists():
+            click.echo(
+                f"The results so far are in {printable(str(staging))}. Run the same command to continue from them. "
+                "They hold original values: delete the folder if you do not continue.",
+                err=True,
+            )
+        if isinstance(error, Stopped):
+            raise KeyboardInterrupt from None
+        raise
+    release.discard()
+    if recipe is not None:
+        saved.recipe.save(recipe)
+        click.echo(f"Written: {printable(recipe)}", err=True)
+    _print(release, saved.findings, as_json=as_json, written=True)
+    if not as_json:
+        click.echo(f"Written: {printable(str(target))}")
+
+
+def default_staging(target: Path) -> Path:
+    """Return the folder of staged results beside the output."""
+    target = target.absolute()
+    return target.with_name(f".{target.name}.staging")
+
+
+def _checked(protection: Protection, options: Mapping[str, Any]) -> str | None:
+    """Raise an error for an option that a folder of files cannot have; return the file of the recipe."""
+    from shoal.folders.release import refuse_on_files
+    from shoal.recipe import check_recipe_place
+
+    if not protection.on_files:
+        raise refuse_on_files(protection)
+    for name in UNSUPPORTED:
+        if options.get(name):
+            raise UsageError(
+                f"A folder of files does not support --{name.replace('_', '-')} yet. Remove it, or protect one file."
+            )
+    if options["output"] is None:
+        raise UsageError("A folder of files needs an output folder. Add -o FOLDER.")
+    recipe: str | None = options["save_recipe"]
+    if recipe is not None:
+        check_recipe_place(recipe)
+    return recipe
+
+
+def _print(release: FolderRelease, findings: Any, *, as_json: bool, written: bool) -> None:
+    """Print the measures and the findings."""
+    if as_json:
+        print_json({**release.facts, **({} if findings is None else checked_facts(findings, written=written))})
+        return
+    from shoal.cli.tables import print_table
+
+    facts = release.facts
+    shown = {
+        "records": facts["n"], "files": facts["files"], "protected columns": facts["d"],
+        "information loss (%)": facts["information_loss"], "groups": facts["groups"],
+        "records per group": f"{facts['smallest_group']} to {facts['largest_group']}", "leaves": facts["leaves"],
+        "rounds": facts["rounds"], "CPU seconds of the search": facts["cpu_seconds"],
+    }  # fmt: skip
+    print_table(f"{release.title}, k = {release.k}", ["", ""], [[name, value] for name, value in shown.items()])
+    if findings is not None:
+        print_findings(findings)

@@ -1,0 +1,399 @@
+"""The release of a folder: write and check each file, count classes over all files, check the whole, rename once.
+
+    write      a file: new values, the written file read back and checked, its tuples staged by bucket
+    recount    a bucket: k and unique records of each set of columns
+    closest    a bucket: the distance of the closest tuple to each drawn person
+    within     a bucket: the records at that distance
+    seal       a file: its checksum, compared with that of the checked file
+
+The files are written into a hidden folder beside the target. It gets the target's name, in one step, after every check.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import polars as pl
+
+from shoal.arrays import Floats, Ints
+from shoal.errors import PromiseError, UsageError, WriteError
+from shoal.folders.staging import Facts, Output, Staging, check_unchanged, read_staged
+from shoal.gate.findings import Finding, Findings
+from shoal.gate.folders import whole
+from shoal.gate.folders.by_file import FileCheck, as_facts, check_file
+from shoal.gate.folders.recount import (
+    ColumnSet,
+    People,
+    closest,
+    count_classes,
+    limits_of,
+    own_distance,
+    records_within,
+)
+from shoal.gate.folders.whole import SETS, WholeCheck, drawn_rows
+from shoal.gate.guarantees import Guarantees
+from shoal.gate.known import KnownColumns, known_columns
+from shoal.gate.policy import Policy, policy_named
+from shoal.gate.reading import frame_of
+from shoal.gate.saving import sentences
+from shoal.sources.files import as_polars, checksum, write_file
+from shoal.sources.scanning import Files
+from shoal.table.roles import Roles
+from shoal.table.table import Table
+
+BUCKET_ROWS = 500_000  # records per bucket of the recount
+SUCCESS = "_SUCCESS"  # an empty file that says that the folder is complete, as Hadoop and Spark write it
+
+
+class NewValues(Protocol):
+    """What puts the new values into the table of one file; it must be picklable."""
+
+    def frame(self, table: Table) -> Any:
+        """Return the protected data frame of the file."""
+        ...
+
+
+class NewValuesOfFiles(Protocol):
+    """What has the new values of every file."""
+
+    def of_file(self, number: int) -> NewValues:
+        """Return the new values of one file."""
+        ...
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of each file: their number, the row number of the first, and the checksum of the file."""
+
+    counts: tuple[int, ...]
+    sha256: tuple[str, ...]
+
+    @property
+    def first(self) -> tuple[int, ...]:
+        return tuple(int(x) for x in np.cumsum([0, *self.counts[:-1]]))
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts)
+
+
+@dataclass(frozen=True)
+class FolderSaving:
+    """How a release in many files is saved, and what the publisher states about it (`shoal.gate.saving.Saving`)."""
+
+    keep_order: bool = False
+    policy: str | os.PathLike[str] | None = None
+    first_release: bool = False
+    accept_k: int | None = None
+
+
+@dataclass(frozen=True)
+class WriteTask:
+    """A file to write and check."""
+
+    files: Files
+    path: Path
+    target: Path
+    sha256: str
+    roles: Roles
+    new: NewValues
+    changed: tuple[str, ...]
+    check: FileCheck
+
+
+def write(task: WriteTask, output: Output) -> Facts:
+    """Write the released file of an input file, if it passes the checks of a file, and stage what the whole needs."""
+    check_unchanged(task.path, task.sha256)
+    table = task.files.read(task.path, task.roles)
+    after = as_polars(task.new.frame(table))
+    source = table.source
+    dialect = None if source is None else source.dialect
+    check = FileCheck(**{**task.check.__dict__, "encoding": None if dialect is None else dialect.encoding})
+    facts: Facts = {}
+
+    def verify(temporary: Path) -> None:
+        checked = check_file(temporary, frame_of(table.frame), after, check)
+        output.write(checked.tuples)
+        output.write(checked.before, "-before")
+        output.write(checked.after, "-after")
+        output.write(checked.keys, "-keys")
+        facts["counts"] = list(checked.counts)
+        facts["moments"] = checked.moments
+        facts["findings"] = as_facts(checked.findings)
+        facts["released"] = {str(task.target): checksum(temporary)}
+
+    write_file(after, task.target, source, protected=task.changed, check=verify)
+    return facts
+
+
+@dataclass(frozen=True)
+class BucketTask:
+    """A bucket of tuples: where it is in each staged file, the sets of columns, and the drawn people."""
+
+    bases: tuple[Path, ...]
+    slices: tuple[tuple[int, int], ...]
+    sets: tuple[ColumnSet, ...]
+    people: People | None = None
+    limits: Mapping[str, Floats] | None = None
+
+    def tuples(self) -> pl.DataFrame:
+        parts = []
+        for base, (start, stop) in zip(self.bases, self.slices, strict=True):
+            if stop > start:
+                parts.append(read_staged(base, rows=(start, stop)))
+        return pl.concat(parts, how="vertical_relaxed") if parts else read_staged(self.bases[0])[:0]
+
+
+def recount(task: BucketTask, output: Output) -> Facts:
+    """Return the smallest class and the unique records of each set of columns, and the number of records."""
+    tuples = task.tuples()
+    return {"classes": count_classes(tuples, task.sets), "rows": tuples.height}
+
+
+def find_closest(task: BucketTask, output: Output) -> Facts:
+    """Stage the distance of each person to the closest tuple of the bucket, for each set of columns."""
+    assert task.people is not None
+    tuples = task.tuples()
+    output.write(pl.DataFrame({columns.name: closest(tuples, columns, task.people) for columns in task.sets}))
+    return {}
+
+
+def count_within(task: BucketTask, output: Output) -> Facts:
+    """Stage the records of the bucket that are as close to each person as the closest, for each set of columns."""
+    assert task.people is not None and task.limits is not None
+    tuples, people, limits = task.tuples(), task.people, task.limits
+    records = {c.name: records_within(tuples, c, people, limits[c.name]) for c in task.sets}
+    output.write(pl.DataFrame(records))
+    return {}
+
+
+def seal(task: tuple[Path, str]) -> None:
+    """Raise an error if a written file is not the one that was checked."""
+    path, sha256 = task
+    if not path.is_file() or checksum(path) != sha256:
+        raise PromiseError(
+            f"Nothing was written. {path.name} was changed after its check. Delete the staging folder, find out what "
+            "writes into the folder, and run again."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class FolderWriter:
+    """Writes the release of many files into a hidden folder, checks it, and gives it its name."""
+
+    files: Files
+    rows: Rows
+    roles: Roles
+    released: tuple[str, ...]
+    guarantees: Guarantees
+    new: NewValuesOfFiles
+    staging: Staging
+
+    def save(self, target: Path, saving: FolderSaving) -> Findings:
+        """Write the folder `target`, if every file and the whole release pass the checks.
+
+        Raises:
+            PromiseError: A guarantee does not hold or the policy blocks the release; nothing is written.
+            WriteError: The files cannot be written.
+        """
+        policy = policy_named("default" if saving.policy is None else Path(saving.policy)
+                              if isinstance(saving.policy, os.PathLike) else saving.policy)  # fmt: skip
+        self._check_policy(policy, saving)
+        check_new_folder(target)
+        hidden = target.with_name(f".{target.name}.part")
+        try:
+            hidden.mkdir(exist_ok=True)
+        except OSError as error:
+            raise WriteError(f"Cannot write in the folder {target.parent}: {error.strerror}.") from error
+        try:
+            findings = self._checked(hidden, saving, policy)
+            if findings.blocking:
+                error_ = PromiseError(" ".join(["Nothing was written.", *sentences(findings.blocking)]))
+                error_.findings = findings
+                raise error_
+            self._seal(hidden)
+            _rename(hidden, target)
+        except PromiseError:
+            shutil.rmtree(hidden, ignore_errors=True)
+            raise
+        return findings
+
+    def _check_policy(self, policy: Policy, saving: FolderSaving) -> None:
+        if saving.policy is not None and self.rows.total > whole.ALL_ROWS:
+            raise UsageError(
+                f"--policy {saving.policy} needs checks that see all records at once, and {self.rows.total:,} records "
+                f"are more than {whole.ALL_ROWS:,}. Remove it: the guarantees are checked in any case."
+            )
+        if policy.order == "shuffled":
+            raise UsageError(f"The policy {policy.name} demands shuffled rows, which many files cannot have.")
+
+    def _checked(self, hidden: Path, saving: FolderSaving, policy: Policy) -> Findings:
+        """Write every file, and return the findings on the whole release."""
+        staging, first = self.staging, self.rows.first
+        drawn, people_rows = drawn_rows(self.rows.total)
+        buckets = -(-self.rows.total // BUCKET_ROWS)
+        tasks = [
+            WriteTask(
+                self.files.for_workers, path, hidden / path.name, self.rows.sha256[i], self.roles, self.new.of_file(i),
+                self.guarantees.changed,
+                FileCheck(path.name, self.guarantees, policy, self.released, buckets,
+                          _between(drawn, first[i], self.rows.counts[i])),
+            )
+            for i, path in enumerate(self.files.paths)
+        ]  # fmt: skip
+        stages = ("write", "recount", "closest", "within")
+        staging.begin(stages, {"target": str(hidden), "policy": policy.name, "released": list(self.released)})
+        written = staging.run("write", write, tasks, ("", "-before", "-after", "-keys"))
+        columns = known_columns(self.guarantees, self.released)
+        sets = self._sets(columns)
+        bases = tuple(staging.bases("write"))
+        ends = np.cumsum([[0] * len(written), *np.array([f["counts"] for f in written]).T], axis=0)
+        slices = [tuple((int(a), int(b)) for a, b in zip(ends[i], ends[i + 1], strict=True)) for i in range(buckets)]
+        tasks_of = [BucketTask(bases, part, sets) for part in slices]
+        counted = staging.run("recount", recount, tasks_of, ())
+        total = sum(f["rows"] for f in counted)
+        if total != self.rows.total:
+            raise PromiseError(
+                f"Nothing was written. The files have {total:,} records in all, but the input has {self.rows.total:,}."
+            )
+        before, after, keys = (self._drawn(suffix) for suffix in ("-before", "-after", "-keys"))
+        people = self._people(before, keys, drawn, people_rows, written)
+        linked = self._linked(tasks_of, sets, people)
+        same = {name: next(s.name for s in sets if s.keys == self._set(name, columns).keys) for name in SETS}
+        classes = {
+            name: (min(f["classes"][same[name]][0] for f in counted), sum(f["classes"][same[name]][1] for f in counted))
+            for name in SETS
+        }
+        return WholeCheck(
+            before, after, self.rows.total, columns, classes, {name: linked[same[name]] for name in SETS},
+            [(path.name, [Finding(**f) for f in facts["findings"]])
+             for path, facts in zip(self.files.paths, written, strict=True)],
+            self.guarantees, policy, drawn + 1, saving.accept_k, saving.first_release, saving.keep_order,
+        ).findings()  # fmt: skip
+
+    def _set(self, name: str, columns: KnownColumns) -> ColumnSet:
+        chosen = getattr(columns, name)
+        places = sorted(self.released.index(column) for column in chosen)
+        changed = tuple(p for p in places if self.released[p] in self.guarantees.changed)
+        return ColumnSet(name, changed, tuple(p for p in places if p not in changed))
+
+    def _sets(self, columns: KnownColumns) -> tuple[ColumnSet, ...]:
+        """Return the sets of columns, equal ones once."""
+        sets: list[ColumnSet] = []
+        for name in SETS:
+            made = self._set(name, columns)
+            if not any(made.keys == other.keys for other in sets):
+                sets.append(made)
+        return tuple(sets)
+
+    def _drawn(self, suffix: str) -> pl.DataFrame:
+        frames = [read_staged(base, suffix) for base in self.staging.bases("write")]
+        frames = [frame for frame in frames if frame.height] or frames[:1]
+        try:
+            return pl.concat(frames, how="vertical_relaxed")
+        except pl.exceptions.PolarsError:  # a column has text in one file and numbers in another
+            texts = [frame.cast(dict.fromkeys(_differing(frames), pl.String)) for frame in frames]
+            return pl.concat(texts, how="vertical_relaxed")
+
+    def _people(
+        self, before: pl.DataFrame, keys: pl.DataFrame, drawn: Ints, people: Ints, written: Sequence[Facts]
+    ) -> People:
+        places = np.searchsorted(drawn, people)
+        scales, originals = {}, {}
+        for place, name in enumerate(self.released):
+            if name not in self.guarantees.changed:
+                continue
+            scales[place] = _deviation([facts["moments"][name] for facts in written])
+            originals[place] = before[name].cast(pl.Float64).to_numpy()[places] / scales[place]
+        return People(keys[places], originals, scales)
+
+    def _linked(
+        self, tasks: Sequence[BucketTask], sets: Sequence[ColumnSet], people: People
+    ) -> dict[str, tuple[float, float | None]]:
+        """Return the share of people found for each set, and its standard error if people were drawn."""
+        with_people = [BucketTask(t.bases, t.slices, t.sets, people) for t in tasks]
+        self.staging.run("closest", find_closest, with_people)
+        distances = [read_staged(base) for base in self.staging.bases("closest")]
+        best = {s.name: np.min([frame[s.name].to_numpy() for frame in distances], axis=0) for s in sets}
+        limits = {name: limits_of(values) for name, values in best.items()}
+        self.staging.run("within", count_within, [BucketTask(t.bases, t.slices, t.sets, people, limits) for t in tasks])
+        numbers = [read_staged(base) for base in self.staging.bases("within")]
+        shares: dict[str, tuple[float, float | None]] = {}
+        drawn = people.cells.height
+        for columns in sets:
+            total = np.sum([frame[columns.name].to_numpy() for frame in numbers], axis=0)
+            right = own_distance(columns, people) <= limits[columns.name]
+            chance = np.where(right, 1.0 / np.maximum(total, 1), 0.0)
+            share = round(float(chance.mean()), 6)
+            error = None
+            if drawn < self.rows.total:
+                error = round(float(chance.std() / np.sqrt(drawn) * np.sqrt(1 - drawn / self.rows.total)), 6)
+            shares[columns.name] = (share, error)
+        return shares
+
+    def _seal(self, hidden: Path) -> None:
+        """Check once more that the folder holds the checked files and nothing else."""
+        released: dict[str, str] = {}
+        for facts in self.staging.facts("write"):
+            released |= facts["released"]
+        (hidden / SUCCESS).unlink(missing_ok=True)
+        strange = sorted(set(os.listdir(hidden)) - {Path(path).name for path in released})
+        if strange:
+            raise PromiseError(
+                f"Nothing was written. The folder of the release holds a file that Shoal did not write: {strange[0]}."
+            )
+        self.staging.place.map(seal, [(Path(path), sha256) for path, sha256 in released.items()])
+
+
+def check_new_folder(target: Path) -> Path:
+    """Return the path if a release can get this name: it must be new, or an empty folder."""
+    if target.is_file() or (target.is_dir() and any(target.iterdir())):
+        raise UsageError(f"The output {target} exists. Name a new folder: Shoal never replaces or mixes releases.")
+    if not target.absolute().parent.is_dir():
+        raise UsageError(
+            f"Cannot write {target}: the folder {target.absolute().parent} does not exist. Create it first."
+        )
+    return target
+
+
+def _rename(hidden: Path, target: Path) -> None:
+    """Mark the folder as complete, and give it its name in one step."""
+    try:
+        (hidden / SUCCESS).touch()
+        handle = os.open(hidden, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        os.rename(hidden, target)  # replaces an empty folder, never another
+    except OSError as error:
+        raise WriteError(f"Cannot write {target}: {error.strerror}.") from error
+
+
+def _between(rows: Ints, first: int, count: int) -> Ints:
+    """Return those of the rows that are in a file, counted from its first row."""
+    start, stop = np.searchsorted(rows, [first, first + count])
+    return rows[start:stop] - first
+
+
+def _deviation(parts: Sequence[tuple[float, float, float]]) -> float:
+    """Return the standard deviation of all files, by the rule of Chan, Golub and LeVeque (1983)."""
+    n, mean, squares = 0.0, 0.0, 0.0
+    for count, middle, part in parts:
+        if count:
+            apart = middle - mean
+            squares += part + apart * apart * n * count / (n + count)
+            mean += apart * count / (n + count)
+            n += count
+    deviation = float(np.sqrt(squares / n)) if n else 0.0
+    return deviation if deviation > 0 and np.isfinite(deviation) else 1.0
+
+
+def _differing(frames: Sequence[pl.DataFrame]) -> list[str]:
+    return [name for name in frames[0].columns if len({frame[name].dtype for frame in frames}) > 1]

@@ -1,0 +1,166 @@
+"""The findings on a release in many files: from counts over all files, and from drawn records.
+
+A table of at most ALL_ROWS records is drawn as a whole, so every check of a single file runs on it. In a larger one,
+the checks that need every class at once are left out: a policy that blocks on them cannot pass.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from shoal.arrays import Ints
+from shoal.errors import counted
+from shoal.gate.check import examine
+from shoal.gate.checks import content, roles
+from shoal.gate.context import CheckContext
+from shoal.gate.figures import ALL, SAMPLE, Figure, Figures
+from shoal.gate.findings import BLOCK, WARN, WORST_FIRST, Finding, Findings
+from shoal.gate.guarantees import Guarantees
+from shoal.gate.known import KnownColumns
+from shoal.gate.policy import Policy, stricter
+from shoal.gate.reading import Written
+
+ALL_ROWS = 100_000  # up to so many records, every check sees all of them; in a larger table so many are drawn
+SETS = ("protected", "known", "released", "not_confidential")
+# The checks of drawn records, and those of counts, which `Counted` supplies.
+DRAWN = (roles.looks_like_identifier, roles.looks_like_unit, content.undone, content.row_order, roles.as_is)
+BY_COUNTS = (roles.known_k, roles.every_role, roles.released)
+
+
+class Counted(CheckContext):
+    """The drawn records, with the number of all records."""
+
+    all_rows: int = 0
+
+    @property
+    def rows(self) -> int:
+        return self.all_rows
+
+
+@dataclass(frozen=True, eq=False)
+class WholeCheck:
+    """What is known of the whole release.
+
+    Attributes:
+        before: The drawn records of the original, in their order.
+        after: The same records as released.
+        rows: The number of all records.
+        classes: For each set of columns, the smallest class and the unique records.
+        linked: For each set of columns, the share of people found and its standard error.
+        by_file: The findings of each file.
+        numbers: The row number of each drawn record, counted from 1.
+    """
+
+    before: pl.DataFrame
+    after: pl.DataFrame
+    rows: int
+    columns: KnownColumns
+    classes: Mapping[str, tuple[int, int]]
+    linked: Mapping[str, tuple[float, float | None]]
+    by_file: Sequence[tuple[str, Sequence[Finding]]]
+    guarantees: Guarantees
+    policy: Policy
+    numbers: Ints
+    accept_k: int | None = None
+    first_release: bool = False
+    keep_order: bool = False
+
+    @property
+    def is_complete(self) -> bool:
+        return self.before.height == self.rows
+
+    @property
+    def figures(self) -> Figures:
+        """The known-column figures."""
+        made = {name: Figure(_columns(self.columns, name), *self.classes[name], *self.linked[name]) for name in SETS}
+        return Figures(made["protected"], made["known"], made["released"], made["not_confidential"], records=self.rows)
+
+    def findings(self) -> Findings:
+        """Run every check of the whole, and join the findings of the files."""
+        begin = time.process_time()
+        figures = self.figures
+        options = {
+            "accept_k": self.accept_k, "first_release": self.first_release, "keep_order": self.keep_order,
+            "row_numbers": self.numbers,
+        }  # fmt: skip
+        context = Counted(self.before, Written(self.after), self.guarantees, self.policy, **options)  # type: ignore[arg-type]
+        object.__setattr__(context, "all_rows", self.rows)
+        context.__dict__["figures"] = figures
+        if self.is_complete:
+            others = list(examine(context))
+        else:
+            others = [part(_drawn(context)) for part in DRAWN]
+            others.append(self._unmeasured(context))
+        counted_ones = [self._joint_k(context, figures.protected), *(part(context) for part in BY_COUNTS)]
+        names = {f.check for f in counted_ones}
+        joined = {f.check: f for f in (*self._worst_of_files(), *counted_ones)}
+        for finding in others:
+            other = joined.get(finding.check)
+            if other is None or (finding.check not in names and _is_worse(finding, other)):
+                joined[finding.check] = finding
+        return Findings(list(joined.values()), self.policy.name, figures, time.process_time() - begin)
+
+    def _worst_of_files(self) -> list[Finding]:
+        """Return for each check of a file its worst finding, and the file's name if it is not fine."""
+        worst: dict[str, Finding] = {}
+        for name, findings in self.by_file:
+            for finding in findings:
+                if finding.status in (BLOCK, WARN):
+                    finding = Finding(**{**finding.__dict__, "finding": f"{name}: {finding.finding}"})
+                before = worst.get(finding.check)
+                if before is None or _is_worse(finding, before):
+                    worst[finding.check] = finding
+        rows = worst.get("rows")
+        if rows is not None and rows.status not in (BLOCK, WARN):
+            text = f"all {self.rows:,} rows of {counted(len(self.by_file), 'file')} are there, in the original's order"
+            worst["rows"] = Finding(**{**rows.__dict__, "finding": text, "figure": self.rows, "threshold": self.rows})
+        return list(worst.values())
+
+    def _joint_k(self, context: CheckContext, figure: Figure) -> Finding:
+        promised = self.guarantees.k
+        threshold = stricter(promised, self.policy.thresholds.k)
+        broken = promised is not None and figure.k < promised
+        bad = threshold is not None and figure.k < threshold
+        text = f"the smallest class over all protected columns of all files has {counted(figure.k, 'record')}"
+        todo = "protect the files again"
+        return context.make_finding(
+            "joint-k", bad, text, figure.k, promised if broken else threshold, todo, promised=broken
+        )
+
+    def _unmeasured(self, context: CheckContext) -> Finding:
+        text = f"other checks ran on {self.before.height:,} of {self.rows:,} records, or need all classes at once"
+        return Finding("drawn", "info", text, self.before.height)
+
+
+def _drawn(context: Counted) -> CheckContext:
+    """Return the context of the drawn records alone."""
+    plain = CheckContext(
+        context.before, context.written, context.guarantees, context.policy, keep_order=context.keep_order,
+        row_numbers=context.row_numbers,
+    )  # fmt: skip
+    plain.__dict__["figures"] = context.figures
+    return plain
+
+
+def _is_worse(one: Finding, other: Finding) -> bool:
+    return WORST_FIRST.index(one.status) < WORST_FIRST.index(other.status)
+
+
+def drawn_rows(rows: int) -> tuple[Ints, Ints]:
+    """Return the rows that are drawn, and those of them whose people are looked for, in ascending order."""
+    everything = np.arange(rows)
+    rng = np.random.default_rng(0)
+    people = everything if rows <= ALL else np.sort(rng.choice(rows, SAMPLE, replace=False))
+    if rows <= ALL_ROWS:
+        return everything, people
+    return np.union1d(people, np.sort(rng.choice(rows, ALL_ROWS, replace=False))), people
+
+
+def _columns(columns: KnownColumns, name: str) -> tuple[str, ...]:
+    chosen: tuple[str, ...] = getattr(columns, name)
+    return chosen
