@@ -8,6 +8,7 @@ processes may give one name to two functions. No code that is compiled here runs
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import json
 import multiprocessing
@@ -24,6 +25,7 @@ from shoal.engine.kernels import compiling
 from shoal.engine.kernels.library import ARRAY, NOTHING, PLACE, REAL, SIGNED, TRUTH, TUPLE, UNSIGNED, Library, sealed
 
 LEVELS = (3, 2)
+LONGEST = 150  # characters of a symbol; a file name has at most 255
 RUN_TIME = Path(__file__).with_name("run_time.c")
 Wanted = tuple[compiling.Kernel, tuple[Any, ...]]
 
@@ -63,13 +65,23 @@ def _compile_share(names: list[tuple[str, tuple[Any, ...]]], folder: str) -> lis
     for name, first in names:
         kernel = compiling.kernel_named(name)
         key = kernel.key(*first)
-        symbol = re.sub(r"\W+", "_", key).strip("_")
+        symbol = _symbol(key)
         source, known, names_in_source = _entry(kernel, first)
         code = _intermediate_code(source, names_in_source, symbol)
         for level, machine in machines.items():
             (Path(folder) / f"{symbol}_v{level}.o").write_bytes(_machine_code(code, machine, symbol, level))
         described.append((key, {"symbol": symbol, **known}))
     return described
+
+
+def _symbol(key: str) -> str:
+    """Return the name of a kernel's function and, with an ending, of its file. Keys of long losses are cut.
+
+    >>> _symbol("measures.kernels.linkage.link(float64)")
+    'measures_kernels_linkage_link_float64'
+    """
+    symbol = re.sub(r"\W+", "_", key).strip("_")
+    return symbol if len(symbol) <= LONGEST else f"{symbol[:LONGEST]}_{hashlib.sha256(key.encode()).hexdigest()[:16]}"
 
 
 # -- the entry: from slots to the kernel's arguments, and from its result to slots -------------------

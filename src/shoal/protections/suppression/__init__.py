@@ -37,6 +37,7 @@ SUPPRESS = Protection(
         ),
     ),
     promises=(KAnonymity, KOfStars, EverySubset, OnlyStars),
+    instead_of_files="Put the data into one file, or protect numeric columns of the folder with shoal microaggregate.",
     place=5,
 )
 DECLARED = (SUPPRESS,)
