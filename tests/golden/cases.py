@@ -519,7 +519,7 @@ SUPPRESSIONS = [
     _suppress("importance", FEW, 3, importance={"age": 0.5, "region": "never"}),
     _suppress("sets", PEOPLE, 5, sets=[["age", "region"], ["region", "job"]]),
     _suppress("wildcard", FEW, 3, star="wildcard"),
-    _suppress("subsets", FEW, 3, subsets=2),
+    _suppress("subsets", PEOPLE, 4, subsets=2),
 ]
 
 GUARDS = Made(guards, (600, 12, 0))

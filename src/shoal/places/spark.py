@@ -40,7 +40,7 @@ class Spark:
         try:
             from pyspark.sql import SparkSession
         except ModuleNotFoundError as error:
-            raise UsageError("Running on Spark needs PySpark. Run: pip install 'shoal[spark]'") from error
+            raise UsageError("Running on Spark needs PySpark. Install it with: pip install pyspark") from error
         active = SparkSession.getActiveSession()
         self._is_ours = active is None
         self._session: Any = active or self._started(name)
