@@ -407,7 +407,7 @@ GROUPINGS = [
         _ties(2100, 8),
         5,
         method="memetic",
-        evaluations=30,
+        evaluations=60,
         with_front=True,
         facts=["front"],
     ),

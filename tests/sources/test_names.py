@@ -87,7 +87,9 @@ def test_a_pattern_without_a_file_of_that_name_is_not_a_file(here: Path, ending:
     for name in ("s*", "s[12]", "s?"):
         with pytest.raises(InputError, match="There is no file"):
             read_file(f"{name}.{ending}")
-        assert "There is no file" in run("microaggregate", f"{name}.{ending}", "-k", 3, code=2).output
+        assert "There is no file" in run("look", f"{name}.{ending}", code=2).output
+        message = run("microaggregate", f"{name}.{ending}", "-k", 3, code=2).output  # a pattern stands for a folder
+        assert "A folder of files needs an output folder" in message
 
 
 def test_the_home_folder_is_meant_only_where_no_file_has_the_name(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
