@@ -49,7 +49,7 @@ def polars_frames(draw: st.DrawFn) -> pl.DataFrame:
         columns.append(pl.Series(name, cells, dtype=dtypes[kind]))
     frame = pl.DataFrame(columns)
     if draw(st.booleans()):
-        frame = frame.with_columns(pl.col(names[0]).cast(pl.Categorical))
+        frame = frame.with_columns(frame[names[0]].cast(pl.Categorical))  # pl.col may take a name for a pattern
     return frame
 
 
