@@ -101,7 +101,7 @@ def test_every_method_lists_its_arguments() -> None:
         allowed = {n for n, p in MICROAGGREGATE.of(name).items() if p.option.in_recipe}
         assert {"k", "quasi", "method", "round"} <= allowed
         assert not {"data", "seed", "secret", "threads", "progress", "checkpoint", "resume", "weights"} & allowed
-    assert set(register()) == {"microaggregate", "group", "generalize", "apply", "mask", "suppress"}
+    assert set(register()) == {"microaggregate", "group", "generalize", "apply", "mask", "recode", "suppress"}
     for name in ("flow", "memetic"):
         assert ("budget" in MASK.of(name)) == (name == "flow")
         assert "secret" not in MASK.of(name)  # it stands at the top, once

@@ -291,7 +291,14 @@ def test_every_argument_and_role_and_way_to_save_is_an_option(name: str) -> None
     for parameter in protection.parameters.values():
         if parameter.option.in_recipe and parameter.option.on_command_line:
             assert parameter.flag in options, parameter.name
-    for role in {*Input.known_keys(), *Output.known_keys()} - {"file", "files", "sha256", "order", *NOT_TYPED}:
+    for role in {*Input.known_keys(), *Output.known_keys()} - {
+        "file",
+        "files",
+        "sha256",
+        "checksums",
+        "order",
+        *NOT_TYPED,
+    }:
         assert f"--{role.replace('_', '-')}" in options, role
     assert ("order" in protection.roles or "order" in protection.parameters) == ("--order" in options)
 
