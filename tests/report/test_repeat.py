@@ -32,9 +32,10 @@ RUNS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "mst": ("microaggregate", {"k": 3, "method": "mst", "split": False, "aggregate": "median"}, {}),
     "mixed": ("microaggregate", {"k": 4, "method": "mdav", "importance": {"age": 2.0, "town": 0.5}}, {}),
     "within": ("microaggregate", {"k": 3, "method": "mdav", "within": ["job", "grade"]}, {}),
-    "group": ("group_attributes", {"k": 4, "method": "correlated", "size": 2}, {"accept_k": 1}),
+    "group": ("group_attributes", {"k": 4, "method": "correlated", "size": 2, "effort": "quick"}, {"accept_k": 1}),
     "own groups": (
-        "group_attributes", {"k": 4, "groups": [["age"], ["income", "hours, weekly"]]}, {"accept_k": 1},
+        "group_attributes", {"k": 4, "groups": [["age"], ["income", "hours, weekly"]], "effort": "quick"},
+        {"accept_k": 1},
     ),
     "generalize": (
         "generalize",
