@@ -12,7 +12,7 @@ from shoal.engine.control import Control
 from shoal.engine.nsga2 import ranked, survivors
 from shoal.errors import InputError, UsageError
 from shoal.protections.class_rules import Rule, rules_of
-from shoal.protections.generalization.bits import bits_of_labels, canonical, groups_of, labels_of_bits
+from shoal.protections.generalization.bits import canonical, groups_of, labels_of_bits
 from shoal.protections.generalization.branch_and_bound import exact, loss_of
 from shoal.protections.generalization.evaluate import Preference, in_bins, make_problem, without_empty
 from shoal.protections.generalization.nsga2 import Nsga2Settings, nsga2
@@ -170,7 +170,9 @@ def test_sorting_is_pymoos(n, m, seed, ties):
 @given(st.lists(st.integers(1, 7), min_size=1, max_size=5), st.integers(0, 2**32 - 1))
 def test_bits_and_groups_are_the_same_thing(sizes, seed):
     bits = (np.random.default_rng(seed).random(sum(s - 1 for s in sizes)) < 0.5).astype(np.uint8)
-    assert bits_of_labels(labels_of_bits(bits, sizes), sizes).tolist() == bits.tolist()
+    labels = labels_of_bits(bits, sizes)
+    cuts = [row[1:size] != row[: size - 1] for row, size in zip(labels, sizes, strict=True) if size > 1]
+    assert [int(cut) for row in cuts for cut in row] == bits.tolist()
 
 
 def table(seed=0, n=400):

@@ -36,12 +36,6 @@ def labels_of_bits(bits: Bits, sizes: Sequence[int], splits: Sequence[Splits | N
     return labels if np.ndim(bits) == 2 else labels[0]
 
 
-def bits_of_labels(labels: Ints, sizes: Sequence[int]) -> Bits:
-    """Return the chromosome of categories that are intervals of their domains."""
-    parts = [np.asarray(row[1:size] != row[: size - 1]) for row, size in zip(labels, sizes, strict=True) if size > 1]
-    return np.concatenate(parts).astype(np.uint8) if parts else np.zeros(0, dtype=np.uint8)
-
-
 def canonical(labels: Ints, sizes: Sequence[int]) -> Ints:
     """Return the same categories, numbered from 0 in the order of their first values."""
     result = np.zeros_like(labels)

@@ -5,12 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from shoal.engine.control import Control, current
 from shoal.engine.progress import silent
-from shoal.errors import PromiseError, Stopped
+from shoal.errors import Stopped
 from shoal.protections.regions.bound import Bound, masked_bound
 from shoal.protections.regions.flow import Flow, Network
 from shoal.protections.regions.signal_search import search_signals
@@ -60,11 +57,3 @@ def flow_seeds(task: Task, network: Network, budget: int = 100) -> list[Solution
         best = sorted(search.flows.values(), key=lambda flow: (flow.distortion, flow.counts.tolist()))[:10]
         flows |= {flow.counts.tobytes(): flow for flow in best}
     return [network.solution(flow) for flow in flows.values()]
-
-
-def least_distortion(task: Task, counts: ArrayLike, network: Network | None = None) -> float:
-    """Return the lowest distortion of swaps that give the regions exactly these numbers of target records."""
-    flow = (network or Network(task)).reach(np.asarray(counts, dtype=np.int64))
-    if flow is None:
-        raise PromiseError("No swaps give these counts: their total or the size of a region does not allow it.")
-    return flow.distortion
