@@ -154,7 +154,7 @@ def test_missing_is_a_value_of_its_own_or_dropped() -> None:
         ({"importance": {"aeg": 2.0}}, "aeg"),
         ({"importance": {"age": 0.0}}, "must be a number above 0 or never"),
         ({"star": "wildcard", "subsets": 2}, "--star wildcard and --subsets cannot be combined"),
-        ({"sets": [["age"]], "subsets": 2}, "subsets cannot be combined"),
+        ({"sets": [["age"]], "subsets": 2}, r"sets \(--set\) and subsets cannot be combined"),
         ({"subsets": 4}, "--subsets must be between 1 and 3"),
         ({"sets": [[]]}, "A set of columns is empty"),
         ({"within": ["nothing"]}, "nothing"),
