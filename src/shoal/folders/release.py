@@ -40,6 +40,7 @@ class StagedResult:
         promises: The guarantees that the release check verifies.
         new: What has the new values of every file.
         settings: What the recipe records besides the arguments.
+        also: Further results that the command can write, by the name of its option.
     """
 
     rows: Rows
@@ -51,6 +52,7 @@ class StagedResult:
     promises: tuple[Promise, ...]
     new: NewValuesOfFiles
     settings: Mapping[str, Any] = field(default_factory=dict)
+    also: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
