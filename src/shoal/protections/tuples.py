@@ -115,7 +115,8 @@ def group(task: GroupTask, output: Output) -> Facts:
     output.write(counted)
     if task.by_row:
         numbered = counted.select(*keys, pl.int_range(pl.len(), dtype=pl.Int32).alias(TUPLE))
-        output.write(cells.join(numbered, on=keys, how="left", nulls_equal=True, maintain_order="left").select(TUPLE), "-rows")
+        of_row = cells.join(numbered, on=keys, how="left", nulls_equal=True, maintain_order="left")
+        output.write(of_row.select(TUPLE), "-rows")
     raw = [as_polars(table.frame)[name] for name in task.names]
     return {
         "rows": table.rows,
@@ -193,7 +194,7 @@ def grouped(
     by_row: bool = False,
     within: Sequence[str] = (),
 ) -> Grouped:
-    """Count the tuples of each file. also: the role whose columns are part of the tuples, besides the protected ones."""
+    """Count the tuples of each file. also: the role whose columns are part of the tuples, too."""
     [first] = staging.run("look", look, [LookTask(files.for_workers, tuple(quasi), command)], ())
     roles, names = Roles(**first["roles"]), tuple(first["names"])
     names = tuple(name for name in names if name not in within)
@@ -266,7 +267,7 @@ class TuplesTask:
         whole = self._together(whole).sort(ROW)
         if whole.height > MOST_TUPLES:
             raise UsageError(
-                f"The columns have {whole.height:,} distinct tuples, more than the {MOST_TUPLES:,} that a search holds. "
+                f"The columns have {whole.height:,} distinct tuples, and a search holds {MOST_TUPLES:,}. "
                 "Name fewer quasi-identifiers, or make their values coarser first: ages in years, dates in months."
             )
         return whole

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.arrays import Floats, Ints
+from shoal.arrays import Ints
 from shoal.errors import PromiseError
 from shoal.gate.cells import comparable, differing, is_number, numbers
 from shoal.gate.checks import every_release, exposure, only_stars, roles, traces
@@ -126,7 +126,7 @@ def suppressed_in(context: CheckContext) -> pl.Series:
     """Return for each record a bit per set of columns: whether it is suppressed in the set, and not in its classes."""
     bits = np.zeros(context.rows, dtype=np.uint8)
     for place, name in enumerate(SETS):
-        bits |= (~context.kept_over(getattr(context.columns, name))).astype(np.uint8) << place
+        bits[~context.kept_over(getattr(context.columns, name))] |= np.uint8(1 << place)
     return pl.Series(GONE, bits)
 
 

@@ -1,8 +1,8 @@
 """Generalization of many files: distinct tuples, counted file by file, one search, and categories file by file.
 
-    look, group   the columns and the tuples of each file (`shoal.protections.tuples`)
-    search        the driver: the categories of the tuples of all files, exactly those of one file with all records
-    write         a file: each value gets its category, and the records of suppressed tuples get stars
+look, group   the columns and the tuples of each file (`shoal.protections.tuples`)
+search        the driver: the categories of the tuples of all files, exactly those of one file with all records
+write         a file: each value gets its category, and the records of suppressed tuples get stars
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from shoal.atomic import atomically
 from shoal.engine.clock import Clock
+from shoal.errors import ArgumentError
 from shoal.folders.release import StagedResult
 from shoal.folders.staging import Facts, Output, Staging, read_staged
 from shoal.protections.class_release import class_promises
 from shoal.protections.generalization.columns import DomainOptions
-from shoal.protections.generalization.mapping import mapping_of
+from shoal.protections.generalization.mapping import mapping_of, read_mapping
 from shoal.protections.generalization.nsga2 import Nsga2Settings
 from shoal.protections.generalization.protect import (
     Confidentiality,
@@ -59,6 +61,12 @@ STARRED = "-suppressed"
 def protect_files(files: Files, staging: Staging, arguments: Mapping[str, Any], seed: int) -> StagedResult:
     """Search for the categories of all files together, and stage them."""
     started = time.perf_counter()
+    if arguments["missing"] == "drop":
+        raise ArgumentError(
+            "In a folder of files, missing must be category, alone or error: each released file has the rows of its "
+            "input file.",
+            "missing",
+        )
     confidentiality = Confidentiality(arguments["l"], arguments["t"], arguments["distance"])
     has_rules = confidentiality.l is not None or confidentiality.t is not None
     gaps = "error" if arguments["missing"] == "error" else "category"
@@ -93,6 +101,18 @@ def protect_files(files: Files, staging: Staging, arguments: Mapping[str, Any], 
         new=_new_values(known, base, facts),
         also={"mapping": facts["mapping"]},
     )  # fmt: skip
+
+
+def save_mapping(also: Mapping[str, Any], path: Path) -> None:
+    """Write the mapping of a release of many files."""
+    with atomically(path) as temporary:
+        read_mapping(also["mapping"]).save(temporary)
+
+
+def save_legend(also: Mapping[str, Any], path: Path) -> None:
+    """Write the legend of a release of many files."""
+    with atomically(path) as temporary:
+        read_mapping(also["mapping"]).save_legend(temporary)
 
 
 def _options(arguments: Mapping[str, Any]) -> DomainOptions:
@@ -138,9 +158,7 @@ def search(task: SearchTask, output: Output) -> Facts:
     tuples = task.tuples.joined()
     table, repeats = table_of(tuples, task.all_names, task.names, task.roles)
     clock = Clock()
-    found = search_categories(
-        table, task.names, task.goal, task.options, task.confidentiality, task.searching, repeats
-    )
+    found = search_categories(table, task.names, task.goal, task.options, task.confidentiality, task.searching, repeats)
     point, offset = found.front.best, found.labels.offset
     mapping = mapping_of(found.domains, point.labels[offset:], point.k, found.labels.full)
     starred = found.suppression.rows(point)

@@ -39,7 +39,6 @@ from shoal.sources.scanning import Files
 from shoal.table.kinds import kinds_of
 from shoal.table.mixed import doubtful_codes
 from shoal.table.roles import Roles
-from shoal.table.table import Table
 
 LATER_HOT = 0.12  # first temperature of a round: the groups are good already, but for the borders
 
