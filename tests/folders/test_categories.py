@@ -141,11 +141,11 @@ def test_the_same_cells_for_other_files_and_killed_workers(data: Path, tmp_path:
 def test_columns_without_a_role_are_starred_beside(tmp_path: Path) -> None:
     frame = records().with_columns(note=pl.lit("same"), height=pl.lit(1.5))
     folder = write(frame, tmp_path / "in")
-    one = shoal.generalize(shoal.read(frame, **ROLES), 4, effort="quick", l=2, suppress=0.05)
-    staged = shoal.generalize(shoal.scan(folder, on=Here(), **ROLES), 4, effort="quick", l=2, suppress=0.05)
+    one = shoal.generalize(shoal.read(frame, **ROLES), 4, effort="quick", missing="alone", suppress=0.1)
+    staged = shoal.generalize(shoal.scan(folder, on=Here(), **ROLES), 4, effort="quick", missing="alone", suppress=0.1)
     saved = staged.save(tmp_path / "out", accept_k=1)
     assert one.facts["suppressed"] > 0 and cells(tmp_path / "out").equals(one.table)
-    check = shoal.check(frame, one.table, k=4, l=2, **ROLES)
+    check = shoal.check(frame, one.table, k=4, **ROLES)
     assert saved.findings.figures.facts() == check.figures.facts()
 
 

@@ -160,8 +160,8 @@ def _print(release: FolderRelease, findings: Any, *, as_json: bool, written: boo
     from shoal.cli.tables import print_table
 
     module = release.protection.module("command")
-    own = module.rows_of_files(release.facts)  # type: ignore[union-attr]
-    rows = [["files", release.facts["files"]], *own]
+    rows = module.rows_of_files(release.facts)  # type: ignore[union-attr]
+    rows.insert(1, ["files", release.facts["files"]])
     print_table(f"{release.title}, k = {release.facts['k']}", ["", ""], rows)
     if findings is not None:
         print_findings(findings)

@@ -42,6 +42,6 @@ def check_checksums(files: Files, sha256: tuple[str, ...]) -> None:
     """Raise an error if a file is not the one that a recipe names."""
     if files.checksums is None:
         return
-    for path, wanted, found in zip(files.paths, files.checksums, sha256, strict=True):
-        if wanted != found:
+    for path, wanted, read in zip(files.paths, files.checksums, sha256, strict=True):
+        if wanted != read:
             raise InputError(f"{path.name} has changed since the recipe was written: its checksum differs.")

@@ -312,20 +312,20 @@ def of_values(tuples: pl.DataFrame, j: int, cells: NDArray[Any]) -> pl.DataFrame
 
 def cells_of(values: pl.Series, new: pl.DataFrame, name: str) -> NDArray[Any]:
     """Return the new cell of each value of a file. A value that no other stage has seen is an error."""
-    found = pl.DataFrame([values.rename("value")]).join(
+    joined = pl.DataFrame([values.rename("value")]).join(
         new.with_columns(seen=pl.lit(True)), on="value", how="left", nulls_equal=True, maintain_order="left"
     )
-    if found["seen"].null_count():
+    if joined["seen"].null_count():
         raise PromiseError(
             f"Nothing was written. The staged categories lack a value of the column {name!r}. Delete the staging "
             "folder, find out what writes into it, and run again."
         )
-    return np.array(found["cell"].to_list(), dtype=object)
+    return np.array(joined["cell"].to_list(), dtype=object)
 
 
 def among(cells: pl.DataFrame, tuples: pl.DataFrame) -> Bools:
     """Return which rows have one of the tuples."""
     marked = cells.join(
-        tuples.with_columns(found=pl.lit(True)), on=tuples.columns, how="left", nulls_equal=True, maintain_order="left"
+        tuples.with_columns(inside=pl.lit(True)), on=tuples.columns, how="left", nulls_equal=True, maintain_order="left"
     )
-    return np.asarray(marked["found"].fill_null(False).to_numpy(), dtype=bool)
+    return np.asarray(marked["inside"].fill_null(False).to_numpy(), dtype=bool)

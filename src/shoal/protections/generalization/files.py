@@ -27,8 +27,8 @@ from shoal.protections.generalization.columns import DomainOptions
 from shoal.protections.generalization.mapping import mapping_of, read_mapping
 from shoal.protections.generalization.nsga2 import Nsga2Settings
 from shoal.protections.generalization.protect import (
+    Answer,
     Confidentiality,
-    Found,
     Goal,
     Searching,
     facts_of,
@@ -158,20 +158,22 @@ def search(task: SearchTask, output: Output) -> Facts:
     tuples = task.tuples.joined()
     table, repeats = table_of(tuples, task.all_names, task.names, task.roles)
     clock = Clock()
-    found = search_categories(table, task.names, task.goal, task.options, task.confidentiality, task.searching, repeats)
-    point, offset = found.front.best, found.labels.offset
-    mapping = mapping_of(found.domains, point.labels[offset:], point.k, found.labels.full)
-    starred = found.suppression.rows(point)
-    for j, _ in enumerate(found.domains):
-        codes = found.values[task.names[j]].codes
+    answer = search_categories(
+        table, task.names, task.goal, task.options, task.confidentiality, task.searching, repeats
+    )
+    point, offset = answer.front.best, answer.labels.offset
+    mapping = mapping_of(answer.domains, point.labels[offset:], point.k, answer.labels.full)
+    starred = answer.suppression.rows(point)
+    for j, _ in enumerate(answer.domains):
+        codes = answer.values[task.names[j]].codes
         cells = np.array(mapping.columns[j].labels_of(codes.values), dtype=object)[codes.codes]
         output.write(of_values(tuples, j, cells), f"-{j}")
     rows = np.zeros(tuples.height, dtype=bool) if starred is None else starred
     keys = [column(j) for j in range(len(task.names))]
     output.write(tuples.filter(pl.Series(rows)).select(keys).unique(), STARRED)
-    kept = [name for j, name in enumerate(task.names) if stays(found, j, starred is not None)]
-    finer = [name for name in kept if name in task.signed or _is_finer(table, found, name)]
-    facts = {**facts_of(found), **clock.read()}
+    kept = [name for j, name in enumerate(task.names) if stays(answer, j, starred is not None)]
+    finer = [name for name in kept if name in task.signed or _is_finer(table, answer, name)]
+    facts = {**facts_of(answer), **clock.read()}
     return {
         "facts": json.loads(json.dumps(facts, default=lambda value: value.tolist())),
         "tuples": tuples.height,
@@ -182,8 +184,8 @@ def search(task: SearchTask, output: Output) -> Facts:
     }
 
 
-def _is_finer(table: Table, found: Found, name: str) -> bool:
-    return is_finer(table, name, found.values[name].codes)
+def _is_finer(table: Table, answer: Answer, name: str) -> bool:
+    return is_finer(table, name, answer.values[name].codes)
 
 
 def _new_values(known: Grouped, base: Path, facts: Facts) -> AllCategories:

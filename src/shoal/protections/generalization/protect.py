@@ -91,7 +91,7 @@ class Goal:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class Answer:
     """The categories that a search found. values: those of each column. front.best has the categories."""
 
     domains: Sequence[Domain]
@@ -133,7 +133,7 @@ def search_categories(
     confidentiality: Confidentiality,
     searching: Searching,
     repeats: Ints | None = None,
-) -> Found:
+) -> Answer:
     """Search for the categories of the columns. repeats: the records that each row stands for; one by default."""
     values = {name: _values(table, name, options) for name in columns}
     if repeats is not None:
@@ -176,7 +176,7 @@ def search_categories(
             domains, suppression, front = moved, other, second
     front = suppression.picked(front, goal.pick)
     labels = LabelOptions(goal.full_labels, len(problem.sizes) - len(domains))
-    return Found(domains, values, suppression, front, labels, searching.method)
+    return Answer(domains, values, suppression, front, labels, searching.method)
 
 
 def _counted(values: ColumnValues, repeats: Ints) -> ColumnValues:
@@ -343,15 +343,15 @@ class LabelOptions:
     offset: int
 
 
-def _release(table: Table, found: Found, goal: Goal, clock: Clock) -> GeneralizedRelease:
+def _release(table: Table, answer: Answer, goal: Goal, clock: Clock) -> GeneralizedRelease:
     """Return the release with its measures and its front."""
-    domains, point, labels = found.domains, found.front.best, found.labels
+    domains, point, labels = answer.domains, answer.front.best, answer.labels
     mapping = mapping_of(domains, point.labels[labels.offset :], point.k, labels.full)
-    starred = found.suppression.rows(point)
+    starred = answer.suppression.rows(point)
     new: dict[str, Any] = {}
     for j, domain in enumerate(domains):
-        codes = found.values[domain.name].codes
-        if stays(found, j, starred is not None):
+        codes = answer.values[domain.name].codes
+        if stays(answer, j, starred is not None):
             if is_finer(table, domain.name, codes):
                 new[domain.name] = np.array(codes.values, dtype=np.float64)[codes.codes] + 0.0
             continue
@@ -361,7 +361,7 @@ def _release(table: Table, found: Found, goal: Goal, clock: Clock) -> Generalize
         new[domain.name] = cells
     beside = table.without_role() if starred is not None and table.roles.quasi else ()
     changed = tuple(d.name for d in domains)
-    rules = dict(zip(found.suppression.confidential, found.suppression.problem.rules.rules, strict=True))
+    rules = dict(zip(answer.suppression.confidential, answer.suppression.problem.rules.rules, strict=True))
     column_groups = tuple(tuple(s) for s in goal.sets) if goal.sets is not None else ()
     return GeneralizedRelease(
         original=table,
@@ -369,8 +369,8 @@ def _release(table: Table, found: Found, goal: Goal, clock: Clock) -> Generalize
         changed=changed,
         promises=class_promises(changed, column_groups, point.k, rules),
         k=point.k,
-        facts={"n": table.rows, **facts_of(found), **clock.read()},
-        solution=found.front,
+        facts={"n": table.rows, **facts_of(answer), **clock.read()},
+        solution=answer.front,
         title=GENERALIZE.title,
         mapping=mapping,
         domains=tuple(domains),
@@ -380,26 +380,26 @@ def _release(table: Table, found: Found, goal: Goal, clock: Clock) -> Generalize
     )
 
 
-def stays(found: Found, j: int, some_suppressed: bool) -> bool:
+def stays(answer: Answer, j: int, some_suppressed: bool) -> bool:
     """Return whether column j stays unchanged, because every value is its own category."""
-    domain, values = found.domains[j], found.values[found.domains[j].name]
-    labels = found.front.best.labels[found.labels.offset + j]
+    domain, values = answer.domains[j], answer.values[answer.domains[j].name]
+    labels = answer.front.best.labels[answer.labels.offset + j]
     plain = len(groups_of(labels, domain.size)) == domain.size and values.is_exact
     return plain and not domain.edges and not domain.missing and not some_suppressed
 
 
-def facts_of(found: Found) -> dict[str, Any]:
+def facts_of(answer: Answer) -> dict[str, Any]:
     """Return the values of the run but for the number of records and the time."""
-    front, point = found.front, found.front.best
+    front, point = answer.front, answer.front.best
     return {
-        "d": len(found.domains),
+        "d": len(answer.domains),
         "k": point.k,
-        "method": found.method,
+        "method": answer.method,
         **point.figures(),
         "pick": front.answer + 1,
-        "front": [{**p.figures(), "cuts": _cuts(found.domains, p, found.labels)} for p in front.points],
-        "cuts": _cuts(found.domains, point, found.labels),
-        "legend": _legend(found.domains, point, found.labels),
+        "front": [{**p.figures(), "cuts": _cuts(answer.domains, p, answer.labels)} for p in front.points],
+        "cuts": _cuts(answer.domains, point, answer.labels),
+        "legend": _legend(answer.domains, point, answer.labels),
         "evaluations": front.evaluations,
         **front.facts,
     }

@@ -152,8 +152,8 @@ def _rows(task: TuplesTask, tuples: pl.DataFrame) -> tuple[Indices, list[int]]:
     numbered = tuples.select(*task.keys, pl.int_range(pl.len(), dtype=pl.Int32).alias(TUPLE))
     parts, ends = [], [0]
     for number, base in enumerate(task.bases):
-        own = task.of_file(number).drop(ROW)
-        whole = own.join(numbered, on=task.keys, how="left", nulls_equal=True, maintain_order="left")[TUPLE].to_numpy()
+        part = task.of_file(number).drop(ROW)
+        whole = part.join(numbered, on=task.keys, how="left", nulls_equal=True, maintain_order="left")[TUPLE].to_numpy()
         parts.append(whole[read_staged(base, "-rows")[TUPLE].to_numpy()].astype(np.int32))
         ends.append(ends[-1] + parts[-1].size)
     return np.concatenate(parts), ends
