@@ -97,16 +97,13 @@ def run_on_files(protection: Protection, files: Files, arguments: dict[str, Any]
     protection.check(declared)
     for name, value in declared.items():
         parameter = protection.parameters[name]
-        if name not in protection.on_files_options and name != "threads" and parameter.is_set(value):
+        is_usual = isinstance(value, int | float | str) and value == parameter.default
+        if not (name in protection.on_files_options or name == "threads" or is_usual) and parameter.is_set(value):
             raise ArgumentError(
                 f"{protection.name} does not support {name} in a folder of files. Remove {parameter.flag}, or protect "
                 "one file.",
                 name,
             )
-    for name in ("missing", "aggregate"):
-        usual = protection.parameters[name].default if name in protection.parameters else None
-        if declared.get(name, usual) != usual:
-            raise ArgumentError(f"In a folder of files, {name} must be {usual}. Or protect one file.", name)
     typed = arguments.get("seed")
     secret = arguments.get("secret") or (new_secret() if typed is None else None)
     seed = 0 if typed is None else check_seed(typed)

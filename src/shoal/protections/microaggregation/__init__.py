@@ -67,10 +67,7 @@ MICROAGGREGATE = Protection(
     roles=("quasi", "weight", "order"),
     place=1,
     on_files="leaves.protect",
-    on_files_options=(
-        *("k", "method", "quasi", "scaling", "importance", "round", "effort", "leaf", "rounds", "seed"),
-        *("missing", "aggregate"),
-    ),
+    on_files_options=("k", "method", "quasi", "scaling", "importance", "round", "effort", "leaf", "rounds", "seed"),
 )
 DECLARED = (MICROAGGREGATE,)
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from shoal.engine.progress import Progress, silent
 from shoal.gate.promises import EverySubset, KAnonymity, KOfStars, OnlyStars, Reading
-from shoal.protections.parameters import Columns, Effort, Seed, Threads
+from shoal.protections.parameters import Columns, ColumnSets, Effort, Seed, Threads
 from shoal.protections.protection import Option, Protection
-from shoal.spelling import ByColumn, Either, Names, Number, Repeated, Word
+from shoal.spelling import ByColumn, Either, Number, Word
 
 if TYPE_CHECKING:
     from shoal.engine.control import Control
@@ -49,15 +49,7 @@ def suppress(
     k: Annotated[int, Option("Smallest number of records that look the same.", 2, flag="-k")],
     *,
     quasi: Columns = (),
-    sets: Annotated[
-        Sequence[Sequence[str]] | None,
-        Option(
-            "Columns that one intruder knows: k holds over each set. Repeat the option for each set.",
-            flag="--set",
-            spelling=Repeated(Names()),
-            default_text="all quasi-identifiers",
-        ),
-    ] = None,
+    sets: ColumnSets = None,
     star: Annotated[
         Reading,
         Option(

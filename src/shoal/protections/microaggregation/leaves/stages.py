@@ -61,7 +61,7 @@ def look(task: tuple[Files, tuple[str, ...]], output: Output) -> Facts:
     roles = replace(table.roles, quasi=quasi) if quasi else table.roles
     table = table.with_roles(roles)
     names = table.quasi_columns(to_protect=True)
-    check_types(table, names, "microaggregate")
+    check_types(table, names, "microaggregate", needs="means")
     warn_of_identifiers(table, table.roles.quasi)
     kinds = kinds_of(table, names)
     labels = [name for name in names if kinds[name] != "number"]
