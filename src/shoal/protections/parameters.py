@@ -8,7 +8,10 @@ from shoal.engine.effort import Effort as Effort
 from shoal.protections.protection import Option
 
 Columns = Annotated[Sequence[str], Option("Columns an intruder may know; they are protected.")]
-Missing = Annotated[Literal["error", "drop", "median"], Option("Handling of missing values.")]
+Missing = Annotated[
+    Literal["error", "drop", "median"],
+    Option("Handling of missing values. error: stop. drop: remove the records. median: fill in the median."),
+]
 Seed = Annotated[
     int,
     Option(

@@ -96,7 +96,8 @@ def generalize(
     sets: Annotated[
         Sequence[Sequence[str]] | None,
         Option(
-            "Columns that are k-anonymous together. Repeat the option for each set of columns.",
+            "Columns that are k-anonymous together.",
+            typed="Repeat the option for each set.",
             flag="--set",
             spelling=Repeated(Names()),
             default_text="all quasi-identifiers",
@@ -105,29 +106,31 @@ def generalize(
     granularity: Annotated[
         Mapping[str, float | str | Sequence[float]] | None,
         Option(
-            "Step of a number, or step, low and high, or unit of a date (day, month, quarter, year): age=5, "
-            "age=5:0:100, born=month.",
+            "Step of a number, or step, low and high, or unit of a date (day, month, quarter, year).",
+            typed="For example age=5, age=5:0:100 or born=month.",
             spelling=ByColumn(Either((Word(UNITS), Number(), Numbers(":", 3)), hint="STEP[:LOW:HIGH]|UNIT")),
         ),
     ] = None,
     cuts: Annotated[
         Mapping[str, Sequence[float]] | None,
-        Option("Cut points of a number: age=18,30,65.", spelling=ByColumn(Numbers())),
+        Option("Cut points of a number.", typed="For example age=18,30,65.", spelling=ByColumn(Numbers())),
     ] = None,
     order: Annotated[
         str | Mapping[str, Any] | None,
         Option(
             f"Order of names, for all columns or for one: {', '.join(ORDERS)}. For one column also its names or codes "
-            "in order: size=s,m,l.",
+            "in order.",
+            typed="For example size=s,m,l.",
             spelling=Either(
-                (ByColumn(Either((Word(ORDERS), Names()))), Word(ORDERS)), hint="NAME|COLUMN=NAME|COLUMN=a,b,…"
+                (ByColumn(Either((Word(ORDERS), Names()))), Word(ORDERS)), hint="NAME|COLUMN=NAME|COLUMN=A,B,…"
             ),
         ),
     ] = None,
     taxonomy: Annotated[
         Mapping[str, Any] | None,
         Option(
-            "Taxonomy file of a column (.csv, .json or .toml): country=regions.csv.",
+            "Taxonomy of a column, from a file (.csv, .json or .toml).",
+            typed="For example country=regions.csv.",
             spelling=ByColumn(FilePath()),
             recorded=_trees,
         ),
@@ -140,7 +143,8 @@ def generalize(
         bool, Option("Show the smallest and the largest value of numbers and dates in the labels.")
     ] = False,
     labels: Annotated[
-        Literal["short", "full"], Option("Cut long lists of values in labels (see --legend), or write them in full.")
+        Literal["short", "full"],
+        Option("Cut long lists of values in labels, or write them in full.", typed="See --legend."),
     ] = "short",
     prefer: Annotated[
         tuple[float, float],
@@ -148,13 +152,14 @@ def generalize(
     ] = (0.2, 1.0),
     weights: Annotated[
         Mapping[str, float] | None,
-        Option("Weight of columns in the loss: age=2,sex=1.", spelling=NumberPerColumn()),
+        Option("Weight of columns in the loss.", typed="For example age=2,sex=1.", spelling=NumberPerColumn()),
     ] = None,
     suppress: Annotated[float, Option("Share of records that may be suppressed, below 1.", 0, 1)] = 0.0,
     l: Annotated[  # noqa: E741
         Any,
         Option(
-            "Smallest l-diversity of the confidential columns: 3, entropy:3 or recursive:C:L.",
+            "Smallest l-diversity of the confidential columns.",
+            typed="For example 3, entropy:3 or recursive:4:3.",
             flag="-l",
             spelling=KindAndNumbers(hint="L"),
         ),
@@ -224,7 +229,7 @@ def apply_mapping(
     mapping: Annotated[
         Any,
         Option(
-            "Mapping file that generalize --mapping wrote, or its content.",
+            "Mapping of an earlier generalization: its file, or the content of that file.",
             spelling=FilePath(),
             recorded=_mapping_table,
         ),

@@ -72,7 +72,8 @@ def recode(
     sets: Annotated[
         Sequence[Sequence[str]] | None,
         Option(
-            "Columns that one intruder knows: k holds for each set. Repeat the option for each set of columns.",
+            "Columns that one intruder knows: k holds for each set.",
+            typed="Repeat the option for each set.",
             flag="--set",
             spelling=Repeated(Names()),
             default_text="all quasi-identifiers",
@@ -88,7 +89,8 @@ def recode(
     taxonomy: Annotated[
         Mapping[str, Any] | None,
         Option(
-            "Taxonomy file of a column (.csv, .json or .toml): country=regions.csv.",
+            "Taxonomy of a column, from a file (.csv, .json or .toml).",
+            typed="For example country=regions.csv.",
             spelling=ByColumn(FilePath()),
             recorded=_trees,
         ),
@@ -96,24 +98,30 @@ def recode(
     steps: Annotated[
         Mapping[str, Sequence[float]] | None,
         Option(
-            "Widths of the intervals of a number, level by level, as its taxonomy: age=5,10,20.",
+            "Widths of the intervals of a number, level by level, as its taxonomy.",
+            typed="For example age=5,10,20.",
             spelling=ByColumn(Numbers()),
         ),
     ] = None,
     round_ends: Annotated[
         Mapping[str, float] | None,
-        Option("Round the ends of intervals outward to multiples of a step: age=5.", spelling=NumberPerColumn()),
+        Option(
+            "Round the ends of intervals outward to multiples of a step.",
+            typed="For example age=5.",
+            spelling=NumberPerColumn(),
+        ),
     ] = None,
     importance: Annotated[
         Mapping[str, float] | None,
-        Option("Weight of columns in the loss: age=2,sex=1.", spelling=NumberPerColumn()),
+        Option("Weight of columns in the loss.", typed="For example age=2,sex=1.", spelling=NumberPerColumn()),
     ] = None,
     style: Annotated[
         Literal["text", "mean"],
         Option("Write intervals and sets as text, or the mean or most frequent value of the group."),
     ] = "text",
     labels: Annotated[
-        Literal["short", "full"], Option("Cut long lists of values in labels (see --legend), or write them in full.")
+        Literal["short", "full"],
+        Option("Cut long lists of values in labels, or write them in full.", typed="See --legend."),
     ] = "short",
     suppress: Annotated[
         float, Option("Share of records that may be suppressed, below 1.", 0, 1, excludes="sets")
@@ -121,7 +129,8 @@ def recode(
     l: Annotated[  # noqa: E741
         Any,
         Option(
-            "Smallest l-diversity of the confidential columns: 3, entropy:3 or recursive:C:L.",
+            "Smallest l-diversity of the confidential columns.",
+            typed="For example 3, entropy:3 or recursive:4:3.",
             flag="-l",
             spelling=KindAndNumbers(hint="L"),
         ),
