@@ -6,6 +6,7 @@ import json
 import re
 import runpy
 import shutil
+import unicodedata
 from dataclasses import fields
 from pathlib import Path
 
@@ -92,6 +93,40 @@ def test_the_references_have_every_source_of_a_policy() -> None:
             for part in source.split("; "):
                 known = part.startswith("convention of Shoal") or any(part.startswith(entry) for entry in cited)
                 assert known, part
+
+
+NAME = r"[A-Z][^\W\d_]+(?:-[A-Z][^\W\d_]+)*"
+CITATION = re.compile(rf"\b({NAME})((?:, {NAME})* and {NAME}| et al\.)?,? \(?((?:19|20)\d\d)\b")
+NO_AUTHORS = {"Mar", "March", "September", "November", "Bureau", "Information"}  # before years, too
+
+
+def citations(text: str) -> set[str]:
+    """The publications that a text cites, as the page of references names them: three authors are one et al."""
+    cited = set()
+    for first, others, year in CITATION.findall(" ".join(text.split())):
+        if first not in NO_AUTHORS:
+            cited.add(f"{first}{' et al.' if ',' in others else others} {year}")
+    return {plain_letters(name) for name in cited}
+
+
+def plain_letters(text: str) -> str:
+    """The text without accents."""
+    return "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
+
+
+def test_the_references_have_every_citation_of_the_docs_and_the_sources() -> None:
+    lines = (DOCS / "references.md").read_text(encoding="utf-8").splitlines()
+    known = [plain_letters(name) for line in lines if line.startswith("| ") for name in line.split("|")[1].split(";")]
+    texts = [page for page in pages() if page.name not in ("references.md", "CHANGELOG.md")]
+    texts += [file for folder in ("src", "benchmarks") for file in sorted((ROOT / folder).rglob("*.py"))]
+    for file in texts:
+        for cited in citations(file.read_text(encoding="utf-8")):
+            assert any(name.strip().endswith(cited) for name in known), f"{file.relative_to(ROOT)} cites {cited}"
+    assert citations("Li, Wu and Yu (1999) and El Emam 2013, as Martínez-Ballesté et al. 2004") == {
+        "Li et al. 1999",
+        "Emam 2013",
+        "Martinez-Balleste et al. 2004",
+    }
 
 
 def test_the_page_on_the_intruder_names_every_role() -> None:

@@ -51,7 +51,7 @@ GROUP = Protection(
     ),
     promises=(KAnonymity,),
     methods=METHODS,
-    place=2,
+    place=6,
     instead_of_files="Choose the columns on one file, and protect the folder with shoal microaggregate --quasi.",
 )
 DECLARED = (GROUP,)

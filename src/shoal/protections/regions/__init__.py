@@ -52,7 +52,7 @@ MASK = Protection(
     files=(("swaps", "save_swaps", "Write the list of swaps to FILE (CSV)."),),
     hides_records=False,
     draws_from_secret=True,
-    place=5,
+    place=7,
     instead_of_files="Swaps need all regions at once: put the columns of the target group, of the regions and of the "
     "matching columns into one file.",
 )
