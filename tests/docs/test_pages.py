@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 import json
 import re
 import runpy
@@ -97,7 +98,7 @@ def test_the_references_have_every_source_of_a_policy() -> None:
 
 NAME = r"[A-Z][^\W\d_]+(?:-[A-Z][^\W\d_]+)*"
 CITATION = re.compile(rf"\b({NAME})((?:, {NAME})* and {NAME}| et al\.)?,? \(?((?:19|20)\d\d)\b")
-NO_AUTHORS = {"RFC", "Mar", "March", "September", "November", "Bureau", "Information"}  # before years, too
+NO_AUTHORS = {*calendar.month_name, *calendar.month_abbr, "RFC", "MACH", "Bureau", "Information"}  # before numbers, too
 
 
 def citations(text: str) -> set[str]:
