@@ -21,7 +21,8 @@ Columns = Annotated[Sequence[str], Option("Columns an intruder may know; they ar
 ColumnSets = Annotated[
     Sequence[Sequence[str]] | None,
     Option(
-        "Columns that one intruder knows: k holds for each set. Repeat the option for each set of columns.",
+        "Columns that one intruder knows: k holds for each set.",
+        typed="Repeat the option for each set.",
         flag="--set",
         spelling=Repeated(Names()),
         default_text="all quasi-identifiers",
@@ -30,25 +31,31 @@ ColumnSets = Annotated[
 Taxonomies = Annotated[
     Mapping[str, Any] | None,
     Option(
-        "Taxonomy file of a column (.csv, .json or .toml): country=regions.csv.",
+        "Taxonomy of a column, from a file (.csv, .json or .toml).",
+        typed="For example country=regions.csv.",
         spelling=ByColumn(FilePath()),
         recorded=_trees,
     ),
 ]
 LabelLength = Annotated[
-    Literal["short", "full"], Option("Cut long lists of values in labels (see --legend), or write them in full.")
+    Literal["short", "full"],
+    Option("Cut long lists of values in labels, or write them in full.", typed="See --legend."),
 ]
 RequiredL = Annotated[
     Any,
     Option(
-        "Smallest l-diversity of the confidential columns: 3, entropy:3 or recursive:C:L.",
+        "Smallest l-diversity of the confidential columns.",
+        typed="For example 3, entropy:3 or recursive:4:3.",
         flag="-l",
         spelling=KindAndNumbers(hint="L"),
     ),
 ]
 RequiredT = Annotated[float | None, Option("Largest t-closeness of the confidential columns.", 0, 1, flag="-t")]
 DistanceOfT = Annotated[Distance, Option("Distance of values in t-closeness.", needs="t")]
-Missing = Annotated[Literal["error", "drop", "median"], Option("Handling of missing values.")]
+Missing = Annotated[
+    Literal["error", "drop", "median"],
+    Option("Handling of missing values. error: stop. drop: remove the records. median: fill in the median."),
+]
 Seed = Annotated[
     int,
     Option(

@@ -98,22 +98,23 @@ def generalize(
     granularity: Annotated[
         Mapping[str, float | str | Sequence[float]] | None,
         Option(
-            "Step of a number, or step, low and high, or unit of a date (day, month, quarter, year): age=5, "
-            "age=5:0:100, born=month.",
+            "Step of a number, or step, low and high, or unit of a date (day, month, quarter, year).",
+            typed="For example age=5, age=5:0:100 or born=month.",
             spelling=ByColumn(Either((Word(UNITS), Number(), Numbers(":", 3)), hint="STEP[:LOW:HIGH]|UNIT")),
         ),
     ] = None,
     cuts: Annotated[
         Mapping[str, Sequence[float]] | None,
-        Option("Cut points of a number: age=18,30,65.", spelling=ByColumn(Numbers())),
+        Option("Cut points of a number.", typed="For example age=18,30,65.", spelling=ByColumn(Numbers())),
     ] = None,
     order: Annotated[
         str | Mapping[str, Any] | None,
         Option(
             f"Order of names, for all columns or for one: {', '.join(ORDERS)}. For one column also its names or codes "
-            "in order: size=s,m,l.",
+            "in order.",
+            typed="For example size=s,m,l.",
             spelling=Either(
-                (ByColumn(Either((Word(ORDERS), Names()))), Word(ORDERS)), hint="NAME|COLUMN=NAME|COLUMN=a,b,…"
+                (ByColumn(Either((Word(ORDERS), Names()))), Word(ORDERS)), hint="NAME|COLUMN=NAME|COLUMN=A,B,…"
             ),
         ),
     ] = None,
@@ -132,7 +133,7 @@ def generalize(
     ] = (0.2, 1.0),
     weights: Annotated[
         Mapping[str, float] | None,
-        Option("Weight of columns in the loss: age=2,sex=1.", spelling=NumberPerColumn()),
+        Option("Weight of columns in the loss.", typed="For example age=2,sex=1.", spelling=NumberPerColumn()),
     ] = None,
     suppress: Annotated[float, Option("Share of records that may be suppressed, below 1.", 0, 1)] = 0.0,
     l: RequiredL = None,  # noqa: E741
@@ -202,7 +203,7 @@ def apply_mapping(
     mapping: Annotated[
         Any,
         Option(
-            "Mapping file that generalize --mapping wrote, or its content.",
+            "Mapping of an earlier generalization: its file, or the content of that file.",
             spelling=FilePath(),
             recorded=_mapping_table,
         ),

@@ -85,17 +85,22 @@ def recode(
     steps: Annotated[
         Mapping[str, Sequence[float]] | None,
         Option(
-            "Widths of the intervals of a number, level by level, as its taxonomy: age=5,10,20.",
+            "Widths of the intervals of a number, level by level, as its taxonomy.",
+            typed="For example age=5,10,20.",
             spelling=ByColumn(Numbers()),
         ),
     ] = None,
     round_ends: Annotated[
         Mapping[str, float] | None,
-        Option("Round the ends of intervals outward to multiples of a step: age=5.", spelling=NumberPerColumn()),
+        Option(
+            "Round the ends of intervals outward to multiples of a step.",
+            typed="For example age=5.",
+            spelling=NumberPerColumn(),
+        ),
     ] = None,
     importance: Annotated[
         Mapping[str, float] | None,
-        Option("Weight of columns in the loss: age=2,sex=1.", spelling=NumberPerColumn()),
+        Option("Weight of columns in the loss.", typed="For example age=2,sex=1.", spelling=NumberPerColumn()),
     ] = None,
     style: Annotated[
         Literal["text", "mean"],

@@ -63,18 +63,22 @@ def suppress(
         ),
     ] = None,
     within: Annotated[
-        Sequence[str], Option("Columns that are never starred: records with other values in them are other files.")
+        Sequence[str],
+        Option(
+            "Columns that are never starred; the records of each combination of their values are a file of their own."
+        ),
     ] = (),
     importance: Annotated[
         Mapping[str, float | str] | None,
         Option(
-            f"Cost of a star in a column, above 0 (1 in the others), or {NEVER}: age=3.",
+            f"Cost of a star in a column: above 0, or {NEVER}. It is 1 in the others.",
+            typed="For example age=3.",
             spelling=ByColumn(Either((Word((NEVER,)), Number()), hint=f"X|{NEVER}")),
         ),
     ] = None,
     missing: Annotated[
         Literal["value", "drop", "error"],
-        Option("Handling of missing values. value: they are a value of their own. drop: remove the records."),
+        Option("Handling of missing values. value: a value of their own. drop: remove the records. error: stop."),
     ] = "value",
     effort: Annotated[Effort, Option("Search budget: more work, fewer stars.")] = "standard",
     threads: Threads = None,
