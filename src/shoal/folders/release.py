@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -35,22 +36,24 @@ class StagedResult:
         roles: The roles of the columns.
         columns: The columns of the files.
         changed: The protected columns.
-        k: The guaranteed class size.
+        k: The guaranteed class size, if there is one.
         facts: The values of the run that the command line prints.
         promises: The guarantees that the release check verifies.
         new: What has the new values of every file.
         settings: What the recipe records besides the arguments.
+        also: Further results that the command can write, by the name of its option.
     """
 
     rows: Rows
     roles: Roles
     columns: tuple[str, ...]
     changed: tuple[str, ...]
-    k: int
+    k: int | None
     facts: dict[str, Any]
     promises: tuple[Promise, ...]
     new: NewValuesOfFiles
     settings: Mapping[str, Any] = field(default_factory=dict)
+    also: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +78,7 @@ class FolderRelease:
         return self.result.facts
 
     @property
-    def k(self) -> int:
+    def k(self) -> int | None:
         return self.result.k
 
     @property
@@ -138,6 +141,11 @@ class FolderRelease:
         if self.files.staging is None:
             self.discard()
         return SavedFolder(target, recipe, findings, self.notices)
+
+    def save_also(self, method: str, path: str | os.PathLike[str]) -> None:
+        """Write a further file of the protection, such as its mapping; `method` is that of a release of one file."""
+        module = importlib.import_module(f"{self.protection.function.__module__}.{self.protection.on_files}")
+        getattr(module, method)(self.result.also, Path(path))
 
     def discard(self) -> None:
         """Remove the staged results, which hold original values, and end the workers."""

@@ -93,6 +93,9 @@ class Confidentiality:
 
     def rules(self, confidential: Mapping[str, ColumnCodes]) -> Rules:
         """Return the same rule for each of these columns."""
+        return rules_of([self.rule()] * len(confidential), [len(column.values) for column in confidential.values()])
+
+    def rule(self) -> Rule:
+        """Return the rule of one confidential column."""
         diversity = read_diversity(self.l) or Diversity(1.0)
-        rule = Rule(diversity.l, diversity.kind, diversity.c, self.t, self.distance)
-        return rules_of([rule] * len(confidential), [len(column.values) for column in confidential.values()])
+        return Rule(diversity.l, diversity.kind, diversity.c, self.t, self.distance)

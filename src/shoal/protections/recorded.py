@@ -119,7 +119,7 @@ def run_on_files(protection: Protection, files: Files, arguments: dict[str, Any]
     steps |= {name: values[name] for name in protection.on_files_options if protection.parameters[name].option.on_files}
     plan = {
         "the files": plan_of_files(files.paths),
-        "the arguments": plain({n: v for n, v in values.items() if v is not None}),
+        "the arguments": plain({n: v for n, v in {**values, **steps}.items() if v is not None}),
         "the roles": [repr(files.roles), repr(files.stated)],
         "how text is read": dict(files.text_options),
         "the seed": seed,

@@ -64,8 +64,12 @@ GENERALIZE = Protection(
         ("legend", "save_legend", "Write the values of every category to FILE (CSV). Publish it with the release."),
     ),
     place=3,
-    instead_of_files="Search on one file and write its mapping (--mapping m.json), apply it to every file (--apply "
-    "m.json), and count k over all files together.",
+    on_files="files",
+    on_files_options=(
+        *("k", "quasi", "sets", "granularity", "cuts", "order", "taxonomy", "free_cuts", "show_extremes", "labels"),
+        *("prefer", "weights", "suppress", "l", "t", "distance", "method", "effort", "population", "evaluations"),
+        *("crossover", "mutation", "published", "pick", "missing", "seed"),
+    ),
 )
 APPLY = Protection(
     name="apply",
@@ -77,6 +81,7 @@ APPLY = Protection(
     promises=(KAnonymity,),
     part_of="generalize",
     place=4,
+    instead_of_files="Apply the mapping to one file after the other, and count k over all of them with shoal check.",
 )
 DECLARED = (GENERALIZE, APPLY)
 
@@ -179,21 +184,15 @@ def generalize(
     from shoal.protections.class_rules import Confidentiality
     from shoal.protections.generalization.columns import DomainOptions
     from shoal.protections.generalization.nsga2 import Nsga2Settings
-    from shoal.protections.generalization.protect import Searching, protect
+    from shoal.protections.generalization.protect import Goal, Searching, protect
 
     return protect(
         data,
-        k,
         quasi,
+        Goal(k, sets, prefer, weights, suppress, pick, labels == "full"),
         DomainOptions(granularity, cuts, order, taxonomy, free_cuts, show_extremes, missing),
         Confidentiality(l, t, distance),
         Searching(method, effort, Nsga2Settings(population, evaluations, crossover, mutation, published), seed),
-        sets=sets,
-        prefer=prefer,
-        weights=weights,
-        suppress=suppress,
-        pick=pick,
-        full_labels=labels == "full",
     )
 
 

@@ -14,7 +14,8 @@ import polars as pl
 
 from shoal.arrays import Ints
 from shoal.engine.control import current
-from shoal.errors import InputError, UsageError, check_k
+from shoal.errors import ArgumentError, InputError, UsageError, check_k
+from shoal.folders.columns import check_checksums
 from shoal.folders.release import StagedResult
 from shoal.folders.staging import Facts, Staging, read_staged
 from shoal.folders.writing import Rows
@@ -91,6 +92,9 @@ def protect_files(files: Files, staging: Staging, arguments: Mapping[str, Any], 
             f"In a folder of files, the method must be {' or '.join(METHODS)}, not {arguments['method']!r}. Protect "
             "one file to use another method."
         )
+    for name, usual in (("missing", "error"), ("aggregate", "mean")):
+        if arguments[name] != usual:
+            raise ArgumentError(f"In a folder of files, {name} must be {usual}. Or protect one file.", name)
     started, k = time.perf_counter(), int(arguments["k"])
     leaf = int(arguments["leaf"])
     if leaf < FEWEST * k:
@@ -105,7 +109,7 @@ def protect_files(files: Files, staging: Staging, arguments: Mapping[str, Any], 
     tasks = [ReadTask(files.for_workers, path, tuple(first["columns"]), roles, names, k) for path in files.paths]
     read_facts = staging.run("read", read, tasks)
     rows = Rows(tuple(f["rows"] for f in read_facts), tuple(f["sha256"] for f in read_facts))
-    _check_checksums(files, rows)
+    check_checksums(files, rows.sha256)
     check_k(k, rows.total)
     search_ = _Search(files, staging, arguments, seed, rows, names, k, leaf, read_facts)
     facts, bases, ends = search_.run()
@@ -122,15 +126,6 @@ def protect_files(files: Files, staging: Staging, arguments: Mapping[str, Any], 
         new=AllLeafValues(tuple(bases), np.array(ends), rows.first, names, whole, integers),
         settings={"leaf": leaf, "rounds": int(arguments["rounds"])},
     )
-
-
-def _check_checksums(files: Files, rows: Rows) -> None:
-    """Raise an error if a file is not the one that a recipe names."""
-    if files.checksums is None:
-        return
-    for path, wanted, sha256 in zip(files.paths, files.checksums, rows.sha256, strict=True):
-        if wanted != sha256:
-            raise InputError(f"{path.name} has changed since the recipe was written: its checksum differs.")
 
 
 @dataclass(frozen=True, eq=False)

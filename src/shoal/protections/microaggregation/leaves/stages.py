@@ -28,6 +28,7 @@ from shoal.engine.partition.search.blocks import blocks
 from shoal.engine.partition.search.prepared import SearchSettings
 from shoal.engine.partition.space import random_state_of, without_oversized
 from shoal.errors import InputError, UsageError
+from shoal.folders.columns import same_columns
 from shoal.folders.staging import Facts, LostFile, Output, read_staged, staged_file
 from shoal.protections.microaggregation.leaves.numbers import Scale, decimals, group_means, hashed, scaled, whole_sum
 from shoal.protections.microaggregation.leaves.tree import Tree
@@ -38,7 +39,6 @@ from shoal.sources.scanning import Files
 from shoal.table.kinds import kinds_of
 from shoal.table.mixed import doubtful_codes
 from shoal.table.roles import Roles
-from shoal.table.table import Table
 
 LATER_HOT = 0.12  # first temperature of a round: the groups are good already, but for the borders
 
@@ -118,20 +118,6 @@ def read(task: ReadTask, output: Output) -> Facts:
         "integers": [s.dtype.is_integer() for s in series],
         "digits": [decimals(values[:, j], task.k) for j in range(values.shape[1])],
     }
-
-
-def same_columns(table: Table, task: ReadTask) -> Table:
-    """Return the table with the roles of the run; raise an error if its columns are not those of the first file."""
-    if tuple(table.columns) != task.columns:
-        extra = [name for name in table.columns if name not in task.columns]
-        absent = [name for name in task.columns if name not in table.columns]
-        parts = [f"{what} {', '.join(map(repr, some))}" for what, some in (("has", extra), ("lacks", absent)) if some]
-        how = " and ".join(parts) or "has the columns in another order"
-        raise InputError(
-            f"{task.path.name} {how}, unlike {task.files.names[0]}. All files of a table need the same columns in the "
-            "same order: correct the file, or leave it out."
-        )
-    return table.with_roles(task.roles)
 
 
 @dataclass(frozen=True)
