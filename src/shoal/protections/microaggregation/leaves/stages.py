@@ -27,9 +27,11 @@ from shoal.engine.partition.partition import KPartition
 from shoal.engine.partition.search.blocks import blocks
 from shoal.engine.partition.search.prepared import SearchSettings
 from shoal.engine.partition.space import random_state_of, without_oversized
+from shoal.engine.warming import prepare_node
 from shoal.errors import InputError, UsageError
 from shoal.folders.columns import same_columns
 from shoal.folders.staging import Facts, LostFile, Output, read_staged, staged_file
+from shoal.protections import generic_kernels
 from shoal.protections.microaggregation.leaves.numbers import Scale, decimals, group_means, hashed, scaled, whole_sum
 from shoal.protections.microaggregation.leaves.tree import Tree
 from shoal.protections.microaggregation.squared_error import SquaredError
@@ -61,7 +63,7 @@ def look(task: tuple[Files, tuple[str, ...]], output: Output) -> Facts:
     roles = replace(table.roles, quasi=quasi) if quasi else table.roles
     table = table.with_roles(roles)
     names = table.quasi_columns(to_protect=True)
-    check_types(table, names, "microaggregate")
+    check_types(table, names, "microaggregate", needs="means")
     warn_of_identifiers(table, table.roles.quasi)
     kinds = kinds_of(table, names)
     labels = [name for name in names if kinds[name] != "number"]
@@ -236,6 +238,7 @@ class SearchTask:
 
 def search(task: SearchTask, output: Output) -> Facts:
     """Search the groups of a unit; stage its records by the next tree, or, after the last round, the new values."""
+    prepare_node(generic_kernels)
     started = time.process_time()
     frame = _gathered(task)
     rows, group = (frame[name].to_numpy() for name in ("row", "group"))
