@@ -2,6 +2,7 @@
 
     write      a file: new values, the written file read back and checked, its tuples staged by bucket
     recount    a bucket: k and unique records of each set of columns
+    tuples     a bucket: the distinct tuples with counts, if a guarantee needs them
     closest    a bucket: the distance of the closest tuple to each drawn person
     within     a bucket: the records at that distance
     seal       a file: its checksum, compared with that of the checked file
@@ -26,8 +27,10 @@ from shoal.errors import PromiseError, UsageError, WriteError
 from shoal.folders.staging import Facts, Output, Staging, check_unchanged, read_staged
 from shoal.gate.findings import Finding, Findings
 from shoal.gate.folders import whole
-from shoal.gate.folders.by_file import FileCheck, as_facts, check_file
+from shoal.gate.folders.by_file import CheckedFile, FileCheck, as_facts, check_file
+from shoal.gate.folders.promises import RECORDS, Weighted, distinct_tuples, tuple_columns
 from shoal.gate.folders.recount import (
+    SETS,
     ColumnSet,
     People,
     closest,
@@ -36,7 +39,7 @@ from shoal.gate.folders.recount import (
     own_distance,
     records_within,
 )
-from shoal.gate.folders.whole import SETS, WholeCheck, drawn_rows
+from shoal.gate.folders.whole import WholeCheck, drawn_rows
 from shoal.gate.guarantees import Guarantees
 from shoal.gate.known import KnownColumns, known_columns
 from shoal.gate.policy import Policy, policy_named
@@ -48,6 +51,8 @@ from shoal.table.roles import Roles
 from shoal.table.table import Table
 
 BUCKET_ROWS = 500_000  # records per bucket of the recount
+STAGES = ("write", "recount", "tuples", "closest", "within")  # of the check, which depend on the output
+SUFFIXES = ("", "-before", "-after", "-keys")  # what a file's check stages
 SUCCESS = "_SUCCESS"  # an empty file that says that the folder is complete, as Hadoop and Spark write it
 
 
@@ -119,17 +124,26 @@ def write(task: WriteTask, output: Output) -> Facts:
 
     def verify(temporary: Path) -> None:
         checked = check_file(temporary, frame_of(table.frame), after, check)
-        output.write(checked.tuples)
-        output.write(checked.before, "-before")
-        output.write(checked.after, "-after")
-        output.write(checked.keys, "-keys")
-        facts["counts"] = list(checked.counts)
-        facts["moments"] = checked.moments
-        facts["findings"] = as_facts(checked.findings)
+        facts.update(stage_checked(checked, output))
         facts["released"] = {str(task.target): checksum(temporary)}
 
     write_file(after, task.target, source, protected=task.changed, check=verify)
     return facts
+
+
+def stage_checked(checked: CheckedFile, output: Output) -> Facts:
+    """Stage what the check of the whole needs of a file, and return the rest as facts."""
+    output.write(checked.tuples)
+    output.write(checked.before, "-before")
+    output.write(checked.after, "-after")
+    output.write(checked.keys, "-keys")
+    return {
+        "counts": list(checked.counts),
+        "moments": checked.moments,
+        "findings": as_facts(checked.findings),
+        "new_numbers": list(checked.new_numbers),
+        "suppressed": checked.suppressed,
+    }
 
 
 @dataclass(frozen=True)
@@ -141,6 +155,7 @@ class BucketTask:
     sets: tuple[ColumnSet, ...]
     people: People | None = None
     limits: Mapping[str, Floats] | None = None
+    columns: tuple[str, ...] = ()
 
     def tuples(self) -> pl.DataFrame:
         parts = []
@@ -154,6 +169,12 @@ def recount(task: BucketTask, output: Output) -> Facts:
     """Return the smallest class and the unique records of each set of columns, and the number of records."""
     tuples = task.tuples()
     return {"classes": count_classes(tuples, task.sets), "rows": tuples.height}
+
+
+def count_tuples(task: BucketTask, output: Output) -> Facts:
+    """Stage the distinct tuples of the bucket with their numbers of records."""
+    output.write(distinct_tuples(task.tuples(), task.columns))
+    return {}
 
 
 def find_closest(task: BucketTask, output: Output) -> Facts:
@@ -235,23 +256,36 @@ class FolderWriter:
 
     def _checked(self, hidden: Path, saving: FolderSaving, policy: Policy) -> Findings:
         """Write every file, and return the findings on the whole release."""
-        staging, first = self.staging, self.rows.first
-        drawn, people_rows = drawn_rows(self.rows.total)
-        buckets = -(-self.rows.total // BUCKET_ROWS)
         tasks = [
             WriteTask(
                 self.files.for_workers, path, hidden / path.name, self.rows.sha256[i], self.roles, self.new.of_file(i),
-                self.guarantees.changed,
-                FileCheck(path.name, self.guarantees, policy, self.released, buckets,
-                          _between(drawn, first[i], self.rows.counts[i])),
+                self.guarantees.changed, check,
+            )
+            for i, (path, check) in enumerate(zip(self.files.paths, self.file_checks(policy), strict=True))
+        ]  # fmt: skip
+        plan = {"target": str(hidden), "policy": policy.name, "released": list(self.released)}
+        self.staging.begin(STAGES, plan)
+        return self.judged(self.staging.run("write", write, tasks, SUFFIXES), saving, policy)
+
+    def file_checks(self, policy: Policy, *, refuses: bool = True) -> list[FileCheck]:
+        """Return what the check of each file needs."""
+        drawn, _ = drawn_rows(self.rows.total)
+        buckets = -(-self.rows.total // BUCKET_ROWS)
+        return [
+            FileCheck(
+                path.name, self.guarantees, policy, self.released, buckets,
+                _between(drawn, self.rows.first[i], self.rows.counts[i]), refuses=refuses,
             )
             for i, path in enumerate(self.files.paths)
         ]  # fmt: skip
-        stages = ("write", "recount", "closest", "within")
-        staging.begin(stages, {"target": str(hidden), "policy": policy.name, "released": list(self.released)})
-        written = staging.run("write", write, tasks, ("", "-before", "-after", "-keys"))
+
+    def judged(self, written: Sequence[Facts], saving: FolderSaving, policy: Policy) -> Findings:
+        """Return the findings on the whole release, from what the stage `write` staged of each file."""
+        staging = self.staging
+        drawn, people_rows = drawn_rows(self.rows.total)
+        buckets = -(-self.rows.total // BUCKET_ROWS)
         columns = known_columns(self.guarantees, self.released)
-        sets = self._sets(columns)
+        sets = self._sets(columns, written)
         bases = tuple(staging.bases("write"))
         ends = np.cumsum([[0] * len(written), *np.array([f["counts"] for f in written]).T], axis=0)
         slices = [tuple((int(a), int(b)) for a, b in zip(ends[i], ends[i + 1], strict=True)) for i in range(buckets)]
@@ -265,29 +299,37 @@ class FolderWriter:
         before, after, keys = (self._drawn(suffix) for suffix in ("-before", "-after", "-keys"))
         people = self._people(before, keys, drawn, people_rows, written)
         linked = self._linked(tasks_of, sets, people)
-        same = {name: next(s.name for s in sets if s.keys == self._set(name, columns).keys) for name in SETS}
-        classes = {
-            name: (min(f["classes"][same[name]][0] for f in counted), sum(f["classes"][same[name]][1] for f in counted))
-            for name in SETS
-        }
+        same = {name: next(s.name for s in sets if s.keys == self._set(name, columns, written).keys) for name in SETS}
+        classes = {name: _worst([f["classes"][same[name]] for f in counted]) for name in SETS}
         return WholeCheck(
             before, after, self.rows.total, columns, classes, {name: linked[same[name]] for name in SETS},
             [(path.name, [Finding(**f) for f in facts["findings"]])
              for path, facts in zip(self.files.paths, written, strict=True)],
             self.guarantees, policy, drawn + 1, saving.accept_k, saving.first_release, saving.keep_order,
+            sum(f["suppressed"] for f in written), self._weighted(bases, slices),
         ).findings()  # fmt: skip
 
-    def _set(self, name: str, columns: KnownColumns) -> ColumnSet:
+    def _weighted(self, bases: tuple[Path, ...], slices: Sequence[tuple[tuple[int, int], ...]]) -> Weighted | None:
+        """Return the distinct tuples of the whole release; None if no guarantee needs them."""
+        wanted = tuple(tuple_columns(self.guarantees, self.released))
+        if not wanted:
+            return None
+        self.staging.run("tuples", count_tuples, [BucketTask(bases, part, (), columns=wanted) for part in slices])
+        parts = [read_staged(base) for base in self.staging.bases("tuples")]
+        return Weighted(distinct_again(parts), self.released)
+
+    def _set(self, name: str, columns: KnownColumns, written: Sequence[Facts]) -> ColumnSet:
         chosen = getattr(columns, name)
         places = sorted(self.released.index(column) for column in chosen)
-        changed = tuple(p for p in places if self.released[p] in self.guarantees.changed)
+        numbers = {column for facts in written for column in facts["new_numbers"]}
+        changed = tuple(p for p in places if self.released[p] in numbers)
         return ColumnSet(name, changed, tuple(p for p in places if p not in changed))
 
-    def _sets(self, columns: KnownColumns) -> tuple[ColumnSet, ...]:
+    def _sets(self, columns: KnownColumns, written: Sequence[Facts]) -> tuple[ColumnSet, ...]:
         """Return the sets of columns, equal ones once."""
         sets: list[ColumnSet] = []
         for name in SETS:
-            made = self._set(name, columns)
+            made = self._set(name, columns, written)
             if not any(made.keys == other.keys for other in sets):
                 sets.append(made)
         return tuple(sets)
@@ -306,8 +348,9 @@ class FolderWriter:
     ) -> People:
         places = np.searchsorted(drawn, people)
         scales, originals = {}, {}
+        numbers = {name for facts in written for name in facts["new_numbers"]}
         for place, name in enumerate(self.released):
-            if name not in self.guarantees.changed:
+            if name not in numbers:
                 continue
             scales[place] = _deviation([facts["moments"][name] for facts in written])
             originals[place] = before[name].cast(pl.Float64).to_numpy()[places] / scales[place]
@@ -374,6 +417,18 @@ def _rename(hidden: Path, target: Path) -> None:
         os.rename(hidden, target)  # replaces an empty folder, never another
     except OSError as error:
         raise WriteError(f"Cannot write {target}: {error.strerror}.") from error
+
+
+def distinct_again(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return the tuples of all buckets; a tuple without some protected column may lie in several."""
+    frame = pl.concat([part for part in parts if part.height] or parts[:1], how="vertical_relaxed")
+    return frame.group_by([name for name in frame.columns if name != RECORDS]).agg(pl.col(RECORDS).sum())
+
+
+def _worst(classes: Sequence[Sequence[int]]) -> tuple[int, int]:
+    """Return the smallest class of all buckets, 0 without any, and the number of unique records."""
+    sizes = [smallest for smallest, _, number in classes if number]
+    return min(sizes, default=0), sum(unique for _, unique, _ in classes)
 
 
 def _between(rows: Ints, first: int, count: int) -> Ints:

@@ -46,10 +46,12 @@ def t_closeness(classes: Codes, values: Codes, distance: str = "equal", referenc
     return max(float(distances(classes[rows], values[rows], distance, whole).max()) for rows in blocks)
 
 
-def diversity_of(classes: Codes, values: Codes, kind: str, c: float = 1.0) -> Floats:
+def diversity_of(
+    classes: Codes, values: Codes, kind: str, c: float = 1.0, repeats: Ints | None = None
+) -> Floats:
     """The l of each class: distinct, entropy, or recursive with c (0 if no l holds)."""
     check_choice("kind of l-diversity", kind, ("distinct", "entropy", "recursive"))
-    counts = class_counts(classes, values)
+    counts = class_counts(classes, values, repeats=repeats)
     if kind == "distinct":
         return np.asarray((counts > 0).sum(axis=1), dtype=np.float64)
     if kind == "entropy":
@@ -63,10 +65,16 @@ def diversity_of(classes: Codes, values: Codes, kind: str, c: float = 1.0) -> Fl
     return np.asarray((ordered[:, :1] < c * tails).sum(axis=1), dtype=np.float64)
 
 
-def distances(classes: Codes, values: Codes, distance: str = "equal", reference: Ints | None = None) -> Floats:
+def distances(
+    classes: Codes,
+    values: Codes,
+    distance: str = "equal",
+    reference: Ints | None = None,
+    repeats: Ints | None = None,
+) -> Floats:
     """The earth mover's distance of each class from the whole table, or from `reference`."""
     check_choice("distance", distance, ("equal", "ordered"))
-    counts = class_counts(classes, values, None if reference is None else reference.size)
+    counts = class_counts(classes, values, None if reference is None else reference.size, repeats)
     whole = counts.sum(axis=0) if reference is None else reference
     difference = counts / counts.sum(axis=1, keepdims=True) - whole / whole.sum()
     if distance == "equal":
@@ -77,22 +85,32 @@ def distances(classes: Codes, values: Codes, distance: str = "equal", reference:
 
 
 def broken_classes(
-    classes: Codes, values: Codes, least: float, kind: str, c: float, t: float | None, distance: str
+    classes: Codes,
+    values: Codes,
+    least: float,
+    kind: str,
+    c: float,
+    t: float | None,
+    distance: str,
+    repeats: Ints | None = None,
 ) -> NDArray[np.bool_]:
-    """Which classes do not have l or t, up to a rounding error of 1e-12."""
+    """Which classes do not have l or t, up to a rounding error of 1e-12.
+
+    repeats: the number of records that each row stands for; one by default.
+    """
     short = np.zeros(int(np.max(classes)) + 1, dtype=bool)
     if least > 1 or kind == "recursive":
-        short |= diversity_of(classes, values, kind, c) < least - 1e-12
+        short |= diversity_of(classes, values, kind, c, repeats) < least - 1e-12
     if t is not None:
-        short |= distances(classes, values, distance) > t + 1e-12
+        short |= distances(classes, values, distance, repeats=repeats) > t + 1e-12
     return short
 
 
-def class_counts(classes: Codes, values: Codes, width: int | None = None) -> Ints:
+def class_counts(classes: Codes, values: Codes, width: int | None = None, repeats: Ints | None = None) -> Ints:
     """The number of records per class and confidential value."""
     label = np.unique(classes, return_inverse=True)[1].reshape(-1)
     width = int(values.max()) + 1 if width is None else width
-    pairs = np.bincount(label * width + values.astype(np.int64), minlength=(int(label.max()) + 1) * width)
+    pairs = np.bincount(label * width + values.astype(np.int64), repeats, minlength=(int(label.max()) + 1) * width)
     return pairs.reshape(-1, width).astype(np.int64)
 
 

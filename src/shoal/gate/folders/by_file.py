@@ -5,6 +5,7 @@ A class lies in one bucket as a whole: buckets are chosen by the protected colum
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,15 @@ import polars as pl
 
 from shoal.arrays import Floats, Ints
 from shoal.errors import PromiseError
-from shoal.gate.cells import comparable, numbers
-from shoal.gate.checks import every_release, exposure, roles, traces
+from shoal.gate.cells import comparable, differing, is_number, numbers
+from shoal.gate.checks import every_release, exposure, only_stars, roles, traces
 from shoal.gate.context import CheckContext
 from shoal.gate.findings import BLOCK, Finding, as_sentences
+from shoal.gate.folders.promises import confidential_of, value_name
+from shoal.gate.folders.recount import GONE, SETS, key_name
 from shoal.gate.guarantees import Guarantees
 from shoal.gate.policy import Policy
+from shoal.gate.promises import OnlyStars
 from shoal.gate.reading import Written, read_written
 
 OF_A_FILE = (
@@ -42,6 +46,7 @@ class FileCheck:
         buckets: The number of buckets.
         drawn: The rows of this file that are drawn for checks of the whole, counted from 0 in the file.
         encoding: The encoding of a text file.
+        refuses: Whether a finding that blocks is an error at once. Otherwise all findings are returned.
     """
 
     name: str
@@ -51,11 +56,17 @@ class FileCheck:
     buckets: int
     drawn: Ints
     encoding: str | None = None
+    refuses: bool = True
 
 
 @dataclass(frozen=True, eq=False)
 class CheckedFile:
-    """The result: findings, the tuples sorted by bucket, the drawn records before and after, and sums."""
+    """The result: findings, the tuples sorted by bucket, the drawn records before and after, and sums.
+
+    Attributes:
+        new_numbers: The protected columns that hold numbers before and after, some of them changed.
+        suppressed: The number of suppressed records.
+    """
 
     findings: tuple[Finding, ...]
     tuples: pl.DataFrame
@@ -64,43 +75,71 @@ class CheckedFile:
     after: pl.DataFrame
     keys: pl.DataFrame
     moments: dict[str, tuple[float, float, float]]
+    new_numbers: tuple[str, ...]
+    suppressed: int
 
 
-def check_file(path: Path, before: pl.DataFrame, expected: pl.DataFrame, check: FileCheck) -> CheckedFile:
-    """Read a written file back and check it against its input file and the table that was to be written.
+def check_file(path: Path, before: pl.DataFrame, expected: pl.DataFrame | None, check: FileCheck) -> CheckedFile:
+    """Read a written file back and check it against its input file and the table that was to be written, if known.
 
     Raises:
         PromiseError: The file does not hold what was to be released.
     """
     options = {} if check.encoding is None else {"encoding": check.encoding}
-    written = read_written(path, expected, name=check.name, **options)
+    written = read_written(path, before if expected is None else expected, name=check.name, **options)
     context = CheckContext(
         before, written, check.guarantees, check.policy, aligned=written.frame.height == before.height,
         expected=expected,
     )  # fmt: skip
     findings: list[Finding] = []
-    for part in OF_A_FILE:
+    for part in checks_of_a_file(check.guarantees, expected is not None):
         findings.append(part(context))
-        if findings[-1].status == BLOCK:
+        if findings[-1].status == BLOCK and check.refuses:
             raise PromiseError(f"Nothing was written. {check.name}: {as_sentences(findings[-1])}")
+    if not context.aligned or any(name not in written.frame.columns for name in check.released):
+        raise PromiseError(f"{check.name}: {as_sentences(next(f for f in findings if f.status == BLOCK))}")
     keys = canonical(written, check.released)
     bucket = bucket_of(keys, [check.released.index(name) for name in context.columns.protected], check.buckets)
     order = np.argsort(bucket, kind="stable")
     drawn = check.drawn
+    values = [value_of(written.frame[name]).alias(value_name(name)) for name in confidential_of(check.guarantees)]
     return CheckedFile(
         findings=tuple(findings),
-        tuples=keys[order],
+        tuples=keys.with_columns(suppressed_in(context), *values)[order],
         counts=tuple(np.bincount(bucket, minlength=check.buckets).tolist()),
         before=before[drawn],
         after=written.frame[drawn],
         keys=keys[drawn],
         moments={name: _moments(before[name]) for name in context.columns.protected if before[name].dtype.is_numeric()},
+        new_numbers=tuple(name for name in context.columns.protected if _is_new_number(context, name)),
+        suppressed=int((~context.kept).sum()),
     )
 
 
-def key_name(place: int) -> str:
-    """Return the staged name of a released column."""
-    return f"c{place}"
+def checks_of_a_file(guarantees: Guarantees, has_expected: bool) -> tuple[Callable[[CheckContext], Finding], ...]:
+    """Return the checks of one file, with those of guarantees that compare records one by one."""
+    stars = (only_stars.check,) if guarantees.of(OnlyStars) else ()
+    return (*(part for part in OF_A_FILE if has_expected or part is not every_release.written), *stars)
+
+
+def suppressed_in(context: CheckContext) -> pl.Series:
+    """Return for each record a bit per set of columns: whether it is suppressed in the set, and not in its classes."""
+    bits = np.zeros(context.rows, dtype=np.uint8)
+    for place, name in enumerate(SETS):
+        bits |= (~context.kept_over(getattr(context.columns, name))).astype(np.uint8) << place
+    return pl.Series(GONE, bits)
+
+
+def value_of(column: pl.Series) -> pl.Series:
+    """Return confidential cells so that equal values are equal, and numbers keep their order."""
+    if is_number(column) or column.dtype == pl.Boolean:
+        return column.cast(pl.Float64).fill_nan(None)
+    return comparable(column).cast(pl.String, strict=False)
+
+
+def _is_new_number(context: CheckContext, name: str) -> bool:
+    before, after = context.before[name], context.after[name]
+    return is_number(before) and is_number(after) and bool(differing(before, after, signed_zero=False).any())
 
 
 def canonical(written: Written, released: tuple[str, ...]) -> pl.DataFrame:
@@ -130,13 +169,6 @@ def _bits(cells: pl.Series) -> pl.Series:
     values[np.isnan(values)] = np.nan  # one of the many forms of NaN
     bits = pl.Series(cells.name, values.view(np.int64))
     return bits.set(gaps, None) if gaps.any() else bits
-
-
-def released_numbers(cells: pl.Series) -> Floats:
-    """Return the numbers that canonical cells stand for."""
-    if cells.dtype == pl.String:
-        return numbers(cells.cast(pl.Float64))
-    return np.ascontiguousarray(cells.to_numpy()).view(np.float64)
 
 
 def bucket_of(keys: pl.DataFrame, places: list[int], buckets: int) -> Ints:

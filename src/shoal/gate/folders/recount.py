@@ -13,8 +13,23 @@ import numpy as np
 import polars as pl
 
 from shoal.arrays import Floats, Ints
+from shoal.gate.cells import numbers
 from shoal.gate.figures import NEAR
-from shoal.gate.folders.by_file import key_name, released_numbers
+
+SETS = ("protected", "known", "released", "not_confidential")
+GONE = "gone"  # a bit for each set of columns: whether a record is suppressed in it
+
+
+def key_name(place: int) -> str:
+    """Return the staged name of a released column."""
+    return f"c{place}"
+
+
+def released_numbers(cells: pl.Series) -> Floats:
+    """Return the numbers that canonical cells stand for."""
+    if cells.dtype == pl.String:
+        return numbers(cells.cast(pl.Float64))
+    return np.ascontiguousarray(cells.to_numpy()).view(np.float64)
 
 
 @dataclass(frozen=True)
@@ -47,7 +62,8 @@ def count_classes(tuples: pl.DataFrame, sets: Sequence[ColumnSet]) -> dict[str, 
     """Return for each set of columns the smallest class, the unique records, and the number of classes below 2^31."""
     counts = {}
     for columns in sets:
-        sizes = tuples.group_by(columns.keys).len()["len"].to_numpy()
+        kept = tuples.filter(pl.col(GONE) & (1 << SETS.index(columns.name)) == 0)
+        sizes = kept.group_by(columns.keys).len()["len"].to_numpy()
         smallest = int(sizes.min()) if sizes.size else np.iinfo(np.int32).max
         counts[columns.name] = (smallest, int((sizes == 1).sum()), int(sizes.size))
     return counts

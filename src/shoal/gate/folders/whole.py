@@ -20,13 +20,14 @@ from shoal.gate.checks import content, roles
 from shoal.gate.context import CheckContext
 from shoal.gate.figures import ALL, SAMPLE, Figure, Figures
 from shoal.gate.findings import BLOCK, WARN, WORST_FIRST, Finding, Findings
+from shoal.gate.folders.promises import Weighted, promise_findings
+from shoal.gate.folders.recount import SETS
 from shoal.gate.guarantees import Guarantees
 from shoal.gate.known import KnownColumns
 from shoal.gate.policy import Policy, stricter
 from shoal.gate.reading import Written
 
 ALL_ROWS = 100_000  # up to so many records, every check sees all of them; in a larger table so many are drawn
-SETS = ("protected", "known", "released", "not_confidential")
 # The checks of drawn records, and those of counts, which `Counted` supplies.
 DRAWN = (roles.looks_like_identifier, roles.looks_like_unit, content.undone, content.row_order, roles.as_is)
 BY_COUNTS = (roles.known_k, roles.every_role, roles.released)
@@ -54,6 +55,8 @@ class WholeCheck:
         linked: For each set of columns, the share of people found and its standard error.
         by_file: The findings of each file.
         numbers: The row number of each drawn record, counted from 1.
+        suppressed: The number of suppressed records.
+        weighted: The distinct tuples of the whole release, if a guarantee needs them.
     """
 
     before: pl.DataFrame
@@ -69,6 +72,8 @@ class WholeCheck:
     accept_k: int | None = None
     first_release: bool = False
     keep_order: bool = False
+    suppressed: int = 0
+    weighted: Weighted | None = None
 
     @property
     def is_complete(self) -> bool:
@@ -95,8 +100,10 @@ class WholeCheck:
             others = list(examine(context))
         else:
             others = [part(_drawn(context)) for part in DRAWN]
-            others.append(self._unmeasured(context))
+            others += [self._suppressed(context), self._unmeasured(context)]
         counted_ones = [self._joint_k(context, figures.protected), *(part(context) for part in BY_COUNTS)]
+        if self.weighted is not None:
+            counted_ones += promise_findings(context, self.weighted)
         names = {f.check for f in counted_ones}
         joined = {f.check: f for f in (*self._worst_of_files(), *counted_ones)}
         for finding in others:
@@ -131,6 +138,17 @@ class WholeCheck:
         return context.make_finding(
             "joint-k", bad, text, figure.k, promised if broken else threshold, todo, promised=broken
         )
+
+    def _suppressed(self, context: CheckContext) -> Finding:
+        """Suppressed records, which must form a class of k too."""
+        few = 0 < self.suppressed < context.wanted_k
+        text = f"{counted(self.suppressed, 'record')} of all files {'is' if self.suppressed == 1 else 'are'} suppressed"
+        text += f": fewer than {context.wanted_k}, so they form a small class" if few else ""
+        return context.make_finding(
+            "suppressed", few, text, self.suppressed, context.wanted_k,
+            "remove the suppressed records, or suppress more records",
+            promised=0 < self.suppressed < context.required_k,
+        )  # fmt: skip
 
     def _unmeasured(self, context: CheckContext) -> Finding:
         text = f"other checks ran on {self.before.height:,} of {self.rows:,} records, or need all classes at once"

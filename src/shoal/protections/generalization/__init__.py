@@ -200,21 +200,15 @@ def generalize(
     """
     from shoal.protections.generalization.columns import DomainOptions
     from shoal.protections.generalization.nsga2 import Nsga2Settings
-    from shoal.protections.generalization.protect import Confidentiality, Searching, protect
+    from shoal.protections.generalization.protect import Confidentiality, Goal, Searching, protect
 
     return protect(
         data,
-        k,
         quasi,
+        Goal(k, sets, prefer, weights, suppress, pick, labels == "full"),
         DomainOptions(granularity, cuts, order, taxonomy, free_cuts, show_extremes, missing),
         Confidentiality(l, t, distance),
         Searching(method, effort, Nsga2Settings(population, evaluations, crossover, mutation, published), seed),
-        sets=sets,
-        prefer=prefer,
-        weights=weights,
-        suppress=suppress,
-        pick=pick,
-        full_labels=labels == "full",
     )
 
 

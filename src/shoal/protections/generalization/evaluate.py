@@ -74,6 +74,7 @@ class Problem:
     codes: column by tuple; a code of sizes[j] means that the column is not in this tuple's set, or that its missing
     values stay alone. splits: for each column, the nodes that may be categories; None if they are not restricted.
     sets: the columns of each set. records, record_values: the codes of each record, and its confidential values.
+    repeats: the number of records that each of these stands for; None if it is one.
     """
 
     codes: NDArray[np.int32]
@@ -94,6 +95,7 @@ class Problem:
     sets: tuple[tuple[int, ...], ...]
     records: tuple[Ints, ...]
     record_values: tuple[Ints, ...]
+    repeats: Ints | None = None
 
     @property
     def bits(self) -> int:
@@ -149,10 +151,24 @@ class Problem:
         suppressed, figures = _cascade(self, labels)
         if completed:
             label = classes([self.labels_of_record(labels, j) for j in self.sets[0]])
-            sizes = np.bincount(label[~suppressed], minlength=int(label.max()) + 1)
+            sizes = self.sizes_of(label, ~suppressed)
             smallest = int(np.where(sizes > 0, sizes, self.n + 1).argmin())
             suppressed, figures = _cascade(self, labels, suppressed | (label == smallest))
         return suppressed, self._costs(figures[None])
+
+    def sizes_of(self, label: Ints, chosen: Bools | None = None) -> Ints:
+        """Return the number of records with each label, of those that are chosen."""
+        repeats = self.repeats
+        if chosen is not None:
+            highest = int(label.max()) + 1
+            return np.bincount(
+                label[chosen], None if repeats is None else repeats[chosen], minlength=highest
+            ).astype(np.int64)
+        return np.bincount(label, repeats).astype(np.int64)
+
+    def records_in(self, chosen: Bools) -> int:
+        """Return the number of records that are chosen."""
+        return int(chosen.sum()) if self.repeats is None else int(self.repeats[chosen].sum())
 
     def labels_of_record(self, labels: Ints, column: int) -> Ints:
         """Return the category of each record in a column; missing values that stay alone are one more category."""
@@ -203,20 +219,24 @@ def make_problem(
     rules: Rules | None = None,
     sets: Sequence[Sequence[int]] | None = None,
     splits: Sequence[Splits | None] | None = None,
+    repeats: Ints | None = None,
 ) -> Problem:
     """Return the problem of these coded columns. It holds each distinct tuple once, with its number of records.
 
     positions: those of the values of each column. sets: the columns that must be k-anonymous together (by default all).
     splits: the nodes that may be categories, by column. A code of sizes[j] stands for missing values that stay alone.
-    The first column must not have that code, because the kernel takes the number of records from it.
+    The first column must not have that code, because the kernel takes the number of records from it. repeats: the
+    number of records that each row of the columns stands for; one by default.
     """
-    n, d = int(columns[0].size), len(columns)
+    n, d = int(columns[0].size if repeats is None else repeats.sum()), len(columns)
     sizes = tuple(int(p.size) for p in positions)
     sets = [list(range(d))] if sets is None else [sorted(set(s)) for s in sets]
     scaled = _scaled_positions(positions, weights)
     tuple_of, tuples, counts = _distinct(columns, sizes)
+    if repeats is not None:
+        counts = np.bincount(tuple_of, repeats, minlength=counts.size).astype(np.int64)
     rules = rules if rules is not None else rules_of([], [])
-    held, overall = _confidential_counts(tuple_of, counts.size, confidential, rules)
+    held, overall = _confidential_counts(tuple_of, counts.size, confidential, rules, repeats)
     rows = np.zeros((d, max(sizes)), dtype=np.int64)
     for j in range(d):
         rows[j, : sizes[j]] = np.bincount(tuples[j], weights=counts, minlength=sizes[j])[: sizes[j]].astype(np.int64)
@@ -240,6 +260,7 @@ def make_problem(
         sets=tuple(tuple(chosen) for chosen in sets),
         records=tuple(np.asarray(column, dtype=np.int64) for column in columns),
         record_values=tuple(np.asarray(column, dtype=np.int64) for column in confidential),
+        repeats=repeats,
     )
 
 
@@ -363,20 +384,22 @@ def value_losses(problem: Problem, labels: Ints) -> Floats:
 
 def _cascade(problem: Problem, labels: Ints, start: Bools | None = None) -> tuple[Bools, Floats]:
     """Return the records to suppress, and loss, largest and smallest kept class, their number and smallest class."""
-    n = problem.n
     class_of = [classes([problem.labels_of_record(labels, j) for j in chosen]) for chosen in problem.sets]
-    suppressed = np.zeros(n, dtype=bool) if start is None else start.copy()
-    least, is_first = n, True
+    rows = class_of[0].size
+    suppressed = np.zeros(rows, dtype=bool) if start is None else start.copy()
+    least, is_first = problem.n, True
     while True:
-        broken = np.zeros(n, dtype=bool)
+        broken = np.zeros(rows, dtype=bool)
         sizes_kept = []
         for label in class_of:
-            sizes = np.bincount(label[~suppressed], minlength=int(label.max()) + 1)
+            sizes = problem.sizes_of(label, ~suppressed)
             bad = (sizes > 0) & (sizes < problem.k)
             kept = np.where(suppressed, sizes.size, label)  # suppressed records are in a class of their own
             for values, rule in zip(problem.record_values, problem.rules.rules, strict=True):
                 _, compact = np.unique(kept, return_inverse=True)
-                short = broken_classes(compact.reshape(-1), values, rule.l, rule.kind, rule.c, rule.t, rule.distance)
+                short = broken_classes(
+                    compact.reshape(-1), values, rule.l, rule.kind, rule.c, rule.t, rule.distance, problem.repeats
+                )
                 bad_records = short[compact.reshape(-1)] & ~suppressed
                 bad[label[bad_records]] = True
             broken |= bad[label] & ~suppressed
@@ -389,13 +412,16 @@ def _cascade(problem: Problem, labels: Ints, start: Bools | None = None) -> tupl
         if suppressed.all():
             sizes_kept = []
             break
-    losses, loss = value_losses(problem, labels), np.zeros(n)
+    losses, loss = value_losses(problem, labels), np.zeros(rows)
     for j, codes in enumerate(problem.records):
         loss += np.append(losses[j, : problem.sizes[j]], 0.0)[codes]
-    nwp = float(loss[~suppressed].sum() + suppressed.sum()) / n
+    if problem.repeats is not None:
+        loss *= problem.repeats
+    number = problem.records_in(suppressed)
+    nwp = float(loss[~suppressed].sum() + number) / problem.n
     largest = max((int(sizes.max()) for sizes in sizes_kept), default=0)
     smallest = min((int(sizes.min()) for sizes in sizes_kept), default=0)
-    return suppressed, np.array([nwp, largest, smallest, suppressed.sum(), least], dtype=np.float64)
+    return suppressed, np.array([nwp, largest, smallest, number, least], dtype=np.float64)
 
 
 def _scaled_positions(positions: Sequence[Floats], weights: Sequence[float] | None) -> Floats:
@@ -433,15 +459,16 @@ def _distinct(columns: Sequence[NDArray[Any]], sizes: Sequence[int]) -> tuple[In
 
 
 def _confidential_counts(
-    tuple_of: Ints, tuples: int, confidential: Sequence[NDArray[Any]], rules: Rules
+    tuple_of: Ints, tuples: int, confidential: Sequence[NDArray[Any]], rules: Rules, repeats: Ints | None
 ) -> tuple[Ints, Floats]:
     """Return how often each tuple has each confidential value, one column after another, and the overall shares."""
     held = np.zeros((tuples, rules.width), dtype=np.int64)
     first = 0
     for column, width in zip(confidential, rules.widths, strict=True):
-        np.add.at(held, (tuple_of, first + column.astype(np.int64)), 1)
+        np.add.at(held, (tuple_of, first + column.astype(np.int64)), 1 if repeats is None else repeats)
         first += width
-    return held, held.sum(axis=0) / max(tuple_of.size, 1)
+    records = tuple_of.size if repeats is None else int(repeats.sum())
+    return held, held.sum(axis=0) / max(records, 1)
 
 
 def _per_set(

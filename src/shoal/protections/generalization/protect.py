@@ -71,31 +71,73 @@ class Searching:
         return nsga2(problem, seed=self.seed, settings=self.settings)
 
 
+@dataclass(frozen=True)
+class Goal:
+    """What the categories must reach, and what they cost; see the parameters of `shoal.generalize`."""
+
+    k: int
+    sets: Sequence[Sequence[str]] | None
+    prefer: tuple[float, float]
+    weights: Mapping[str, float] | None
+    suppress: float
+    pick: int | None
+    full_labels: bool
+
+    def check(self, rows: int) -> None:
+        """Raise an error if k or the share of suppressed records cannot be."""
+        check_k(self.k, rows)
+        if not 0 <= self.suppress < 1:
+            raise UsageError(f"suppress must be a share of the records: at least 0 and below 1, not {self.suppress!r}.")
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The categories that a search found. values: those of each column. front.best has the categories."""
+
+    domains: Sequence[Domain]
+    values: Mapping[str, ColumnValues]
+    suppression: Suppression
+    front: Front
+    labels: LabelOptions
+    method: str
+
+
 def protect(
     data: Any,
-    k: int,
     quasi: Sequence[str],
+    goal: Goal,
     options: DomainOptions,
     confidentiality: Confidentiality,
     searching: Searching,
-    *,
-    sets: Sequence[Sequence[str]] | None,
-    prefer: tuple[float, float],
-    weights: Mapping[str, float] | None,
-    suppress: float,
-    pick: int | None,
-    full_labels: bool,
 ) -> GeneralizedRelease:
     """Search for categories and return the release."""
     table = as_table(data, quasi=quasi)
     columns = _quasi(table)
     clock = Clock()
+    table = without_gaps(table, columns, options)
+    goal.check(table.rows)
+    return _release(table, search_categories(table, columns, goal, options, confidentiality, searching), goal, clock)
+
+
+def without_gaps(table: Table, columns: Sequence[str], options: DomainOptions) -> Table:
+    """Return the table with missing values handled as the options say, before they are categories."""
     gaps = "category" if options.missing == "alone" else options.missing
-    table = table.with_missing(gaps, columns, dict.fromkeys(columns, "value"))
-    k = check_k(k, table.rows)
-    if not 0 <= suppress < 1:
-        raise UsageError(f"suppress must be a share of the records: at least 0 and below 1, not {suppress!r}.")
+    return table.with_missing(gaps, columns, dict.fromkeys(columns, "value"))
+
+
+def search_categories(
+    table: Table,
+    columns: Sequence[str],
+    goal: Goal,
+    options: DomainOptions,
+    confidentiality: Confidentiality,
+    searching: Searching,
+    repeats: Ints | None = None,
+) -> Found:
+    """Search for the categories of the columns. repeats: the records that each row stands for; one by default."""
     values = {name: _values(table, name, options) for name in columns}
+    if repeats is not None:
+        values = {name: _counted(column, repeats) for name, column in values.items()}
     domains = _domains(table, values, options, searching.method)
     confidential = _confidential(table, confidentiality)
     rules = _rules(confidential, confidentiality)
@@ -108,17 +150,18 @@ def protect(
         problem = make_problem(
             [*(np.zeros(table.rows, dtype=np.int64) for _ in first), *of_record],
             [domain.positions for domain in every],
-            k,
+            goal.k,
             free=[domain.free for domain in every],
-            weights=_weights(weights, columns, bool(first)),
-            preference=Preference(*prefer),
-            suppress=suppress,
+            weights=_weights(goal.weights, columns, bool(first)),
+            preference=Preference(*goal.prefer),
+            suppress=goal.suppress,
             confidential=[c.codes for c in confidential.values()],
             rules=rules,
-            sets=_sets(sets, columns, bool(first)),
+            sets=_sets(goal.sets, columns, bool(first)),
             splits=[domain.splits for domain in every],
+            repeats=repeats,
         )
-        return limited(problem, suppress), [np.asarray(codes) for codes in problem.records]
+        return limited(problem, goal.suppress), [np.asarray(codes) for codes in problem.records]
 
     problem, of_record = coded(domains)
     _check_reachable(problem, any(domain.alone for domain in domains))
@@ -131,9 +174,16 @@ def protect(
         second = other.settled(searching.run(problem), searching.run)
         if (second.best.achievement, second.best.deviation) < (front.best.achievement, front.best.deviation):
             domains, suppression, front = moved, other, second
-    front = suppression.picked(front, pick)
-    labels = LabelOptions(full_labels, len(problem.sizes) - len(domains))
-    return _release(table, domains, values, suppression, front, sets, searching.method, labels, clock)
+    front = suppression.picked(front, goal.pick)
+    labels = LabelOptions(goal.full_labels, len(problem.sizes) - len(domains))
+    return Found(domains, values, suppression, front, labels, searching.method)
+
+
+def _counted(values: ColumnValues, repeats: Ints) -> ColumnValues:
+    """Return the values with their numbers of records."""
+    codes = values.codes
+    counts = np.bincount(codes.codes, repeats, minlength=len(codes.values)).astype(np.int64)
+    return replace(values, codes=replace(codes, counts=counts))
 
 
 def apply(data: Any, mapping: Any) -> GeneralizedRelease:
@@ -289,59 +339,34 @@ class LabelOptions:
     offset: int
 
 
-def _release(
-    table: Table,
-    domains: Sequence[Domain],
-    values: Mapping[str, ColumnValues],
-    suppression: Suppression,
-    front: Front,
-    sets: Sequence[Sequence[str]] | None,
-    method: str,
-    labels: LabelOptions,
-    clock: Clock,
-) -> GeneralizedRelease:
+def _release(table: Table, found: Found, goal: Goal, clock: Clock) -> GeneralizedRelease:
     """Return the release with its measures and its front."""
-    point = front.best
+    domains, point, labels = found.domains, found.front.best, found.labels
     mapping = mapping_of(domains, point.labels[labels.offset :], point.k, labels.full)
-    starred = suppression.rows(point)
+    starred = found.suppression.rows(point)
     new: dict[str, Any] = {}
-    for domain, column, column_labels in zip(domains, mapping.columns, point.labels[labels.offset :], strict=True):
-        codes = values[domain.name].codes
-        plain = len(groups_of(column_labels, domain.size)) == domain.size and values[domain.name].is_exact
-        if plain and not domain.edges and not domain.missing and starred is None:
+    for j, domain in enumerate(domains):
+        codes = found.values[domain.name].codes
+        if stays(found, j, starred is not None):
             if is_finer(table, domain.name, codes):
                 new[domain.name] = np.array(codes.values, dtype=np.float64)[codes.codes] + 0.0
-            continue  # every value is its own category: the column stays unchanged
-        cells = np.array(column.labels_of(codes.values), dtype=object)[codes.codes]
+            continue
+        cells = np.array(mapping.columns[j].labels_of(codes.values), dtype=object)[codes.codes]
         if starred is not None:
             cells[starred] = SUPPRESSED
         new[domain.name] = cells
-    facts: dict[str, Any] = {
-        "n": table.rows,
-        "d": len(domains),
-        "k": point.k,
-        "method": method,
-        **point.figures(),
-        "pick": front.answer + 1,
-        "front": [{**p.figures(), "cuts": _cuts(domains, p, labels)} for p in front.points],
-        "cuts": _cuts(domains, point, labels),
-        "legend": _legend(domains, point, labels),
-        "evaluations": front.evaluations,
-        **front.facts,
-        **clock.read(),
-    }
     beside = table.without_role() if starred is not None and table.roles.quasi else ()
     changed = tuple(d.name for d in domains)
-    rules = dict(zip(suppression.confidential, suppression.problem.rules.rules, strict=True))
-    column_groups = tuple(tuple(s) for s in sets) if sets is not None else ()
+    rules = dict(zip(found.suppression.confidential, found.suppression.problem.rules.rules, strict=True))
+    column_groups = tuple(tuple(s) for s in goal.sets) if goal.sets is not None else ()
     return GeneralizedRelease(
         original=table,
         frame=suppressed_beside(table.protected(new), beside, starred),
         changed=changed,
         promises=class_promises(changed, column_groups, point.k, rules),
         k=point.k,
-        facts=facts,
-        solution=front,
+        facts={"n": table.rows, **facts_of(found), **clock.read()},
+        solution=found.front,
         title=GENERALIZE.title,
         mapping=mapping,
         domains=tuple(domains),
@@ -349,6 +374,31 @@ def _release(
         sets=column_groups,
         starred_beside=tuple(beside),
     )
+
+
+def stays(found: Found, j: int, some_suppressed: bool) -> bool:
+    """Return whether column j stays unchanged, because every value is its own category."""
+    domain, values = found.domains[j], found.values[found.domains[j].name]
+    labels = found.front.best.labels[found.labels.offset + j]
+    plain = len(groups_of(labels, domain.size)) == domain.size and values.is_exact
+    return plain and not domain.edges and not domain.missing and not some_suppressed
+
+
+def facts_of(found: Found) -> dict[str, Any]:
+    """Return the values of the run but for the number of records and the time."""
+    front, point = found.front, found.front.best
+    return {
+        "d": len(found.domains),
+        "k": point.k,
+        "method": found.method,
+        **point.figures(),
+        "pick": front.answer + 1,
+        "front": [{**p.figures(), "cuts": _cuts(found.domains, p, found.labels)} for p in front.points],
+        "cuts": _cuts(found.domains, point, found.labels),
+        "legend": _legend(found.domains, point, found.labels),
+        "evaluations": front.evaluations,
+        **front.facts,
+    }
 
 
 def _cuts(domains: Sequence[Domain], point: FrontPoint, labels: LabelOptions) -> dict[str, list[str]]:

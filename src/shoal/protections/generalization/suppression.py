@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.arrays import Bools, Ints
+from shoal.arrays import Bools, Floats, Ints
 from shoal.errors import UsageError, counted
 from shoal.measures.anonymity import classes
 from shoal.measures.diversity import broken_classes
@@ -103,8 +103,9 @@ class Suppression:
             return None
         rows = np.flatnonzero(label == smallest)
         losses = value_losses(self.problem, point.labels)
-        kept = sum(float(losses[j, codes[rows]].sum()) for j, codes in enumerate(self.values))
-        nwp = point.nwp + (rows.size - kept) / self.problem.n
+        repeats = None if self.problem.repeats is None else self.problem.repeats[rows]
+        kept = sum(_total(losses[j, codes[rows]], repeats) for j, codes in enumerate(self.values))
+        nwp = point.nwp + (int(sizes[smallest]) - kept) / self.problem.n
         necd = float(rest.max() - rest.min()) / max(self.problem.n - 1, 1)
         preference = self.problem.preference
         return replace(
@@ -121,7 +122,7 @@ class Suppression:
     def _completed_in_sets(self, point: FrontPoint) -> FrontPoint | None:
         """Return the point with its smallest class suppressed too, for cascading suppression."""
         suppressed, costs = replace(self.problem, k=point.k).cascade(point.labels, completed=True)
-        number = int(suppressed.sum())
+        number = self.problem.records_in(suppressed)
         if not point.k <= number <= min(self.problem.allowed, self.problem.n - 1):
             return None
         return replace(
@@ -149,12 +150,18 @@ class Suppression:
     def _classes(self, point: FrontPoint) -> tuple[Ints, Ints, Bools]:
         """Return the class of each record, the sizes of the classes, and which classes break k, l or t."""
         label = classes([point.labels[j][self.values[j]] for j in self.problem.sets[0]])
-        sizes = np.bincount(label)
+        sizes = self.problem.sizes_of(label)
         bad = sizes < point.k
         for name, rule in zip(self.confidential, self.problem.rules.rules, strict=True):
             codes: Any = self.confidential[name].codes
-            bad |= broken_classes(label, codes, rule.l, rule.kind, rule.c, rule.t, rule.distance)
+            bad |= broken_classes(
+                label, codes, rule.l, rule.kind, rule.c, rule.t, rule.distance, self.problem.repeats
+            )
         return label, sizes, bad
+
+
+def _total(losses: Floats, repeats: Ints | None) -> float:
+    return float(losses.sum() if repeats is None else (losses * repeats).sum())
 
 
 def _smallest(sizes: Ints, bad: Bools) -> int:
