@@ -103,7 +103,7 @@ def run_on_files(protection: Protection, files: Files, arguments: dict[str, Any]
                 "one file.",
                 name,
             )
-    for name in ("missing", "aggregate"):
+    for name in ("missing",):
         usual = protection.parameters[name].default if name in protection.parameters else None
         if declared.get(name, usual) != usual:
             raise ArgumentError(f"In a folder of files, {name} must be {usual}. Or protect one file.", name)
