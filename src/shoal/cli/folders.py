@@ -80,11 +80,15 @@ def is_large(protection: Protection, arguments: Mapping[str, Any], options: Mapp
     return True
 
 
-def run_on_folder(protection: Protection, arguments: dict[str, Any], options: dict[str, Any]) -> None:
-    """Protect a folder of files and write the release as a folder."""
+def run_on_folder(
+    protection: Protection, arguments: dict[str, Any], options: dict[str, Any], also: Mapping[str, str | None]
+) -> None:
+    """Protect a folder of files and write the release as a folder, and `also` further files by their options."""
     from shoal.folders.writing import check_new_folder
+    from shoal.sources.files import check_place
     from shoal.sources.scanning import is_one_file, scan
 
+    further = {method: check_place(path) for name, method, _ in protection.files if (path := also.get(name))}
     recipe = _checked(protection, options)
     target = Path(options["output"]).expanduser()
     if not is_one_file(options["file"], target):
@@ -103,7 +107,7 @@ def run_on_folder(protection: Protection, arguments: dict[str, Any], options: di
         release: FolderRelease = protection.function(files, progress=progress, **arguments)
         return release
 
-    save_folder(protect, protection.title.lower(), target, staging, saving, recipe, as_json=as_json)
+    save_folder(protect, protection.title.lower(), target, staging, saving, recipe, further, as_json=as_json)
 
 
 def save_folder(
@@ -113,6 +117,7 @@ def save_folder(
     staging: Path,
     saving: Mapping[str, Any],
     recipe: str | None,
+    also: Mapping[str, Path] | None = None,
     *,
     as_json: bool,
 ) -> None:
@@ -140,6 +145,9 @@ def save_folder(
             raise KeyboardInterrupt from None
         raise
     release.discard()
+    for method, path in (also or {}).items():
+        release.save_also(method, path)
+        click.echo(f"Written: {printable(str(path))}", err=True)
     if recipe is not None:
         saved.recipe.save(recipe)
         click.echo(f"Written: {printable(recipe)}", err=True)
@@ -181,13 +189,9 @@ def _print(release: FolderRelease, findings: Any, *, as_json: bool, written: boo
         return
     from shoal.cli.tables import print_table
 
-    facts = release.facts
-    shown = {
-        "records": facts["n"], "files": facts["files"], "protected columns": facts["d"],
-        "information loss (%)": facts["information_loss"], "groups": facts["groups"],
-        "records per group": f"{facts['smallest_group']} to {facts['largest_group']}", "leaves": facts["leaves"],
-        "rounds": facts["rounds"], "CPU seconds of the search": facts["cpu_seconds"],
-    }  # fmt: skip
-    print_table(f"{release.title}, k = {release.k}", ["", ""], [[name, value] for name, value in shown.items()])
+    module = release.protection.module("command")
+    own = module.rows_of_files(release.facts)  # type: ignore[union-attr]
+    rows = [["files", release.facts["files"]], *own]
+    print_table(f"{release.title}, k = {release.facts['k']}", ["", ""], rows)
     if findings is not None:
         print_findings(findings)

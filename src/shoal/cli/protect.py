@@ -188,7 +188,7 @@ def run(protection: Protection, options: dict[str, Any]) -> None:
     arguments = typed_arguments(protection, options, context)
     protection, arguments = part_to_run(protection, arguments, options, context)
     if is_folder(options) or is_large(protection, arguments, options):
-        run_on_folder(protection, arguments, options)
+        run_on_folder(protection, arguments, options, files)
         return
     for name in ("on", "workers", "staging"):
         options.pop(name, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 from collections.abc import Mapping
@@ -37,22 +38,24 @@ class StagedResult:
         roles: The roles of the columns.
         columns: The columns of the files.
         changed: The protected columns.
-        k: The guaranteed class size.
+        k: The guaranteed class size, if there is one.
         facts: The values of the run that the command line prints.
         promises: The guarantees that the release check verifies.
         new: What has the new values of every file.
         settings: What the recipe records besides the arguments.
+        also: Further results that the command can write, by the name of its option.
     """
 
     rows: Rows
     roles: Roles
     columns: tuple[str, ...]
     changed: tuple[str, ...]
-    k: int
+    k: int | None
     facts: dict[str, Any]
     promises: tuple[Promise, ...]
     new: NewValuesOfFiles
     settings: Mapping[str, Any] = field(default_factory=dict)
+    also: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +80,7 @@ class FolderRelease:
         return self.result.facts
 
     @property
-    def k(self) -> int:
+    def k(self) -> int | None:
         return self.result.k
 
     @property
@@ -152,6 +155,11 @@ class FolderRelease:
         if self.files.staging is None:
             self.discard()
         return SavedFolder(name, recipe, findings, self.notices)
+
+    def save_also(self, method: str, path: str | os.PathLike[str]) -> None:
+        """Write a further file of the protection, such as its mapping; `method` is that of a release of one file."""
+        module = importlib.import_module(f"{self.protection.function.__module__}.{self.protection.on_files}")
+        getattr(module, method)(self.result.also, Path(path))
 
     def discard(self) -> None:
         """Remove the staged results, which hold original values, and end the workers."""

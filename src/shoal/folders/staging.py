@@ -22,7 +22,7 @@ import polars as pl
 
 from shoal.atomic import atomically
 from shoal.engine.control import current
-from shoal.errors import InputError, UsageError, WriteError
+from shoal.errors import InputError, Stopped, UsageError, WriteError
 from shoal.notices import collecting, notice
 from shoal.places.place import Place
 from shoal.sources.files import checksum
@@ -53,12 +53,16 @@ class Output:
 
 @dataclass(frozen=True)
 class Unit:
-    """One unit of a stage. suffixes: the files that it writes. function: called with the task and an `Output`."""
+    """One unit of a stage. suffixes: the files that it writes. function: called with the task and an `Output`.
+
+    on_driver: it runs in the process that started the run, because it sees the whole table in some form.
+    """
 
     function: Callable[[Any, Output], Facts]
     task: Any
     base: Path
     suffixes: tuple[str, ...]
+    on_driver: bool = False
 
 
 def staged_file(base: Path, suffix: str = "") -> Path:
@@ -97,6 +101,16 @@ def run_unit(unit: Unit) -> Facts:
     return facts
 
 
+def _run_here(unit: Unit) -> Facts:
+    """Do the work of a unit in this process; a search that was stopped has no result that later runs could use."""
+    control = current()
+    facts = run_unit(unit)
+    if control.stopped:
+        unit.base.with_suffix(".json").unlink(missing_ok=True)
+        raise Stopped("The work was stopped before it had a result.")
+    return facts
+
+
 class Staging:
     """The staged results of one run, in a folder that no other run uses at the same time.
 
@@ -128,16 +142,19 @@ class Staging:
         function: Callable[[Any, Output], Facts],
         tasks: Sequence[Any],
         suffixes: tuple[str, ...] = ("",),
+        *,
+        on_driver: bool = False,
     ) -> list[Facts]:
         """Call the function with each task, and return the facts in order; results of an earlier run are reused.
 
         Args:
             stage: The name of the stage, which progress shows.
             suffixes: The staged files of a unit; by default one without a suffix.
+            on_driver: Whether the units run in this process, one after the other, with its threads and its progress.
         """
         folder = self.folder / stage
         folder.mkdir(exist_ok=True)
-        units = [Unit(function, task, folder / f"{i:06d}", suffixes) for i, task in enumerate(tasks)]
+        units = [Unit(function, task, folder / f"{i:06d}", suffixes, on_driver) for i, task in enumerate(tasks)]
         self._stages[stage] = units
         ended = {i: facts for i, unit in enumerate(units) if (facts := _kept(unit)) is not None}
         results = self._completed(stage, ended)
@@ -205,6 +222,9 @@ class Staging:
                 control.show(done_before + count, len(units), None, stage)
 
             try:
+                if units and units[0].on_driver:
+                    results |= {i: _run_here(units[i]) for i in left}
+                    break
                 made = self.place.map(run_unit, [units[i] for i in left], done=done, going=lambda: not control.stopped)
             except LostFile as error:
                 if repairs == MAX_REPAIRS:

@@ -46,9 +46,7 @@ def t_closeness(classes: Codes, values: Codes, distance: str = "equal", referenc
     return max(float(distances(classes[rows], values[rows], distance, whole).max()) for rows in blocks)
 
 
-def diversity_of(
-    classes: Codes, values: Codes, kind: str, c: float = 1.0, repeats: Ints | None = None
-) -> Floats:
+def diversity_of(classes: Codes, values: Codes, kind: str, c: float = 1.0, repeats: Ints | None = None) -> Floats:
     """The l of each class: distinct, entropy, or recursive with c (0 if no l holds)."""
     check_choice("kind of l-diversity", kind, ("distinct", "entropy", "recursive"))
     counts = class_counts(classes, values, repeats=repeats)

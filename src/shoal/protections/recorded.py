@@ -103,10 +103,6 @@ def run_on_files(protection: Protection, files: Files, arguments: dict[str, Any]
                 "one file.",
                 name,
             )
-    for name in ("missing",):
-        usual = protection.parameters[name].default if name in protection.parameters else None
-        if declared.get(name, usual) != usual:
-            raise ArgumentError(f"In a folder of files, {name} must be {usual}. Or protect one file.", name)
     typed = arguments.get("seed")
     secret = arguments.get("secret") or (new_secret() if typed is None else None)
     seed = 0 if typed is None else check_seed(typed)
@@ -122,7 +118,7 @@ def run_on_files(protection: Protection, files: Files, arguments: dict[str, Any]
     steps |= {name: values[name] for name in protection.on_files_options if protection.parameters[name].option.on_files}
     plan = {
         "the files": plan_of_files(files.paths),
-        "the arguments": plain({n: v for n, v in values.items() if v is not None}),
+        "the arguments": plain({n: v for n, v in {**values, **steps}.items() if v is not None}),
         "the roles": [repr(files.roles), repr(files.stated)],
         "how text is read": dict(files.text_options),
         "the seed": seed,

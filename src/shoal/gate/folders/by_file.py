@@ -131,7 +131,7 @@ def suppressed_in(context: CheckContext) -> pl.Series:
     """Return for each record a bit per set of columns: whether it is suppressed in the set, and not in its classes."""
     bits = np.zeros(context.rows, dtype=np.uint8)
     for place, name in enumerate(SETS):
-        bits |= (~context.kept_over(getattr(context.columns, name))).astype(np.uint8) << place
+        bits[~context.kept_over(getattr(context.columns, name))] |= np.uint8(1 << place)
     return pl.Series(GONE, bits)
 
 

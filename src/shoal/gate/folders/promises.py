@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
-from shoal.arrays import Floats
+from shoal.arrays import Bools, Floats
 from shoal.errors import counted
 from shoal.gate.cells import codes
 from shoal.gate.checks.k_of_stars import compatible
@@ -61,7 +61,7 @@ def value_name(name: str) -> str:
 
 def confidential_of(guarantees: Guarantees) -> tuple[str, ...]:
     """Return the confidential columns whose l or t is guaranteed."""
-    promises = (*guarantees.of(LDiversity), *guarantees.of(TCloseness))
+    promises: list[LDiversity | TCloseness] = [*guarantees.of(LDiversity), *guarantees.of(TCloseness)]
     return tuple(dict.fromkeys(name for promise in promises for name in promise.confidential))
 
 
@@ -216,7 +216,7 @@ def _stars(context: CheckContext, weighted: Weighted) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _starred(cells: pl.Series) -> Floats:
+def _starred(cells: pl.Series) -> Bools:
     if cells.dtype != pl.String:
         return np.zeros(cells.len(), dtype=bool)
     return np.asarray((cells == STAR).fill_null(False).to_numpy(), dtype=bool)

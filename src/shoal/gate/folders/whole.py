@@ -129,8 +129,8 @@ class WholeCheck:
         return list(worst.values())
 
     def _joint_k(self, context: CheckContext, figure: Figure) -> Finding:
-        promised = self.guarantees.k
-        threshold = stricter(promised, self.policy.thresholds.k)
+        promised = None if self.guarantees.column_groups else self.guarantees.k
+        threshold = stricter(self.guarantees.k, self.policy.thresholds.k)
         broken = promised is not None and figure.k < promised
         bad = threshold is not None and figure.k < threshold
         text = f"the smallest class over all protected columns of all files has {counted(figure.k, 'record')}"

@@ -56,8 +56,12 @@ GENERALIZE = Protection(
         ("legend", "save_legend", "Write the values of every category to FILE (CSV). Publish it with the release."),
     ),
     place=3,
-    instead_of_files="Search on one file and write its mapping (--mapping m.json), apply it to every file (--apply "
-    "m.json), and count k over all files together.",
+    on_files="files",
+    on_files_options=(
+        *("k", "quasi", "sets", "granularity", "cuts", "order", "taxonomy", "free_cuts", "show_extremes", "labels"),
+        *("prefer", "weights", "suppress", "l", "t", "distance", "method", "effort", "population", "evaluations"),
+        *("crossover", "mutation", "published", "pick", "missing", "seed"),
+    ),
 )
 APPLY = Protection(
     name="apply",
@@ -69,6 +73,7 @@ APPLY = Protection(
     promises=(KAnonymity,),
     part_of="generalize",
     place=4,
+    instead_of_files="Apply the mapping to one file after the other, and count k over all of them with shoal check.",
 )
 DECLARED = (GENERALIZE, APPLY)
 

@@ -29,6 +29,17 @@ def show(release: Any) -> list[Grid]:
     return [*blocks, assessment_table(release.assessment)]
 
 
+def rows_of_files(facts: Mapping[str, Any]) -> list[list[Any]]:
+    """Return the values of a release of many files with their names."""
+    return [
+        ["records", facts["n"]], ["distinct tuples", facts["tuples"]], ["protected columns", facts["d"]],
+        ["effective k", facts["effective_k"]], ["loss (NWP)", facts["nwp"]], ["bias (NECD)", facts["necd"]],
+        ["suppressed records", facts["suppressed"]],
+        *([f"categories of {name}", "; ".join(labels)] for name, labels in facts["cuts"].items()),
+        ["CPU seconds of the search", facts["cpu_seconds"]],
+    ]  # fmt: skip
+
+
 def check_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the guarantees of a step as arguments of `shoal.check`; with sets, k holds over each set only."""
     return {} if arguments.get("sets") else {name: arguments.get(name) for name in ("k", "l", "t", "distance")}

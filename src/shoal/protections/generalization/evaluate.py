@@ -161,9 +161,9 @@ class Problem:
         repeats = self.repeats
         if chosen is not None:
             highest = int(label.max()) + 1
-            return np.bincount(
-                label[chosen], None if repeats is None else repeats[chosen], minlength=highest
-            ).astype(np.int64)
+            return np.bincount(label[chosen], None if repeats is None else repeats[chosen], minlength=highest).astype(
+                np.int64
+            )
         return np.bincount(label, repeats).astype(np.int64)
 
     def records_in(self, chosen: Bools) -> int:

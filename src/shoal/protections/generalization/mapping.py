@@ -7,6 +7,7 @@ last has no upper bound. The file writes "open" for these bounds.
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import os
@@ -97,6 +98,16 @@ class Mapping:
     def save(self, path: Path) -> None:
         """Write the mapping as JSON; `read_mapping` reads it."""
         path.write_text(json.dumps(self.as_dict(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+    def save_legend(self, path: Path) -> None:
+        """Write the values of every category as CSV: column, category, values."""
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["column", "category", "values"])
+            for column in self.columns:
+                for group in column.groups:
+                    values = [*group.values, *(["missing"] if group.missing else [])]
+                    writer.writerow([column.name, group.label, " | ".join(values) if group.values else group.label])
 
     def as_dict(self) -> dict[str, Any]:
         return {

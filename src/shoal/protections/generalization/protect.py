@@ -282,9 +282,13 @@ def _confidential(table: Table, rule: Confidentiality) -> dict[str, ColumnCodes]
 
 
 def _rules(confidential: Mapping[str, ColumnCodes], rule_options: Confidentiality) -> Rules:
-    wanted = read_diversity(rule_options.l) or Diversity(1.0)
-    rule = Rule(wanted.l, wanted.kind, wanted.c, rule_options.t, rule_options.distance)
-    return rules_of([rule] * len(confidential), [len(c.values) for c in confidential.values()])
+    return rules_of([rule_of(rule_options)] * len(confidential), [len(c.values) for c in confidential.values()])
+
+
+def rule_of(confidentiality: Confidentiality) -> Rule:
+    """Return the rule of each confidential column."""
+    wanted = read_diversity(confidentiality.l) or Diversity(1.0)
+    return Rule(wanted.l, wanted.kind, wanted.c, confidentiality.t, confidentiality.distance)
 
 
 def _weights(weights: Mapping[str, float] | None, columns: Sequence[str], has_first: bool) -> list[float] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from dataclasses import dataclass
 from functools import cached_property
@@ -54,11 +53,6 @@ class GeneralizedRelease(ClassRelease):
             )
         source, output = self.original.source, None if self.recipe is None else self.recipe.output
         target = check_place(path, *([source.path] if source else []), *([output.file] if output else []))
-        with atomically(target) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(["column", "category", "values"])
-            for column in self.mapping.columns:
-                for group in column.groups:
-                    values = [*group.values, *(["missing"] if group.missing else [])]
-                    writer.writerow([column.name, group.label, " | ".join(values) if group.values else group.label])
+        with atomically(target) as temporary:
+            self.mapping.save_legend(temporary)
         return target

@@ -154,9 +154,7 @@ class Suppression:
         bad = sizes < point.k
         for name, rule in zip(self.confidential, self.problem.rules.rules, strict=True):
             codes: Any = self.confidential[name].codes
-            bad |= broken_classes(
-                label, codes, rule.l, rule.kind, rule.c, rule.t, rule.distance, self.problem.repeats
-            )
+            bad |= broken_classes(label, codes, rule.l, rule.kind, rule.c, rule.t, rule.distance, self.problem.repeats)
         return label, sizes, bad
 
 

@@ -28,6 +28,15 @@ def show(release: Release) -> list[Grid]:
     return blocks
 
 
+def rows_of_files(facts: Mapping[str, Any]) -> list[list[Any]]:
+    """Return the values of a release of many files with their names."""
+    return [
+        ["records", facts["n"]], ["protected columns", facts["d"]], ["information loss (%)", facts["information_loss"]],
+        ["groups", facts["groups"]], ["records per group", f"{facts['smallest_group']} to {facts['largest_group']}"],
+        ["leaves", facts["leaves"]], ["rounds", facts["rounds"]], ["CPU seconds of the search", facts["cpu_seconds"]],
+    ]  # fmt: skip
+
+
 def _rows(facts: Mapping[str, Any]) -> list[list[Any]]:
     rows = [["k", facts["k"]], ["method", facts["method"]], ["records", facts["n"]]]
     if facts.get("columns"):

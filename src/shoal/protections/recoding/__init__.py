@@ -48,7 +48,7 @@ RECODE = Protection(
         ),
     ),
     promises=(KAnonymity, LDiversity, TCloseness),
-    instead_of_files="Put the data into one file, or protect numeric columns of the folder with shoal microaggregate.",
+    instead_of_files="Put the data into one file, or use shoal generalize or shoal suppress, which protect a folder.",
     methods=METHODS,
     files=(("legend", "save_legend", "Write the values of every cut label here (CSV). Publish it with the release."),),
     place=2,

@@ -37,7 +37,8 @@ SUPPRESS = Protection(
         ),
     ),
     promises=(KAnonymity, KOfStars, EverySubset, OnlyStars),
-    instead_of_files="Put the data into one file, or protect numeric columns of the folder with shoal microaggregate.",
+    on_files="files",
+    on_files_options=("k", "quasi", "sets", "star", "subsets", "within", "importance", "missing", "effort", "seed"),
     place=5,
 )
 DECLARED = (SUPPRESS,)

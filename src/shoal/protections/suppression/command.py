@@ -42,6 +42,12 @@ def result_rows(facts: Mapping[str, Any]) -> list[list[Any]]:
     return [*rows, ["CPU seconds", facts["cpu_seconds"]]]
 
 
+def rows_of_files(facts: Mapping[str, Any]) -> list[list[Any]]:
+    """Return the values of a release of many files with their names."""
+    stars = [[f"stars in {name}", count] for name, count in facts["by_column"].items()]
+    return [*result_rows(facts), *stars]
+
+
 def check_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the guarantees of a step as arguments of `shoal.check`; with sets, k holds over each set only."""
     if arguments.get("sets"):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.arrays import Bools, Codes, Floats
+from shoal.arrays import Bools, Codes, Floats, Indices
 from shoal.engine.clock import Clock
 from shoal.engine.control import current
 from shoal.errors import InputError, UsageError, check_k, unknown
@@ -62,25 +62,54 @@ def protect(data: Any, quasi: Sequence[str], goal: Goal, effort: str, seed: int)
     new = {name: star_text(table[name], starred[:, j]) for j, name in enumerate(names) if starred[:, j].any()}
     sets = tuple(tuple(chosen) for chosen in goal.sets or ())
     facts = {**keys.facts(stars), **current().facts, **clock.read()}
-    kept_k = k if goal.star == "value" and goal.subsets is None else None
     return SuppressedRelease(
         original=table,
         frame=table.protected(new),
         changed=names,
-        k=kept_k,
+        k=kept_k(goal, k),
         facts=facts,
         solution=stars,
         title=SUPPRESS.title,
         within=within,
-        promises=keys.promises(sets),
+        promises=promises_of(names, within, goal, k, sets),
         starred=starred,
         sets=sets,
     )
 
 
+def kept_k(goal: Goal, k: int) -> int | None:
+    """Return the class size that is guaranteed; None if a star may stand for any value."""
+    return k if goal.star == "value" and goal.subsets is None else None
+
+
+def promises_of(
+    names: tuple[str, ...], within: tuple[str, ...], goal: Goal, k: int, sets: Sequence[tuple[str, ...]]
+) -> tuple[Promise, ...]:
+    """Return the guarantees of a release."""
+    only = OnlyStars(names)
+    if goal.subsets is not None:
+        return EverySubset(names, goal.subsets, k, within), only
+    if goal.star == "wildcard":
+        return KOfStars((*names, *within), k, "wildcard"), only
+    promises: list[Promise] = []
+    for chosen in sets or (names,):
+        columns = (*chosen, *within)
+        promises += [KAnonymity(columns, k, group=bool(sets)), KOfStars(columns, k)]
+    return (*promises, only)
+
+
 def _columns(table: Table, goal: Goal) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the columns to protect, and the columns that divide the records."""
     refuse_roles(table, "suppress", ("derived",))
+    names, within = chosen_columns(table, goal)
+    check_types(table, (*names, *within), "suppress")
+    warn_of_identifiers(table, names)
+    check_options(table, names, goal)
+    return names, within
+
+
+def chosen_columns(table: Table, goal: Goal) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the columns to protect, and the columns that divide the records; raise an error if they cannot be."""
     within = tuple(dict.fromkeys(goal.within))
     for name in within:
         if name not in table.columns:
@@ -95,16 +124,11 @@ def _columns(table: Table, goal: Goal) -> tuple[tuple[str, ...], tuple[str, ...]
             f"{len(names)} columns are to be protected, and cell suppression takes at most {MOST_KEYS}. Name those "
             "that an intruder may know with --quasi, and give the others another role."
         )
-    check_types(table, (*names, *within), "suppress")
-    warn_of_identifiers(table, names)
-    _check_options(names, goal)
-    for name in names:
-        if SUPPRESSED in table[name].stored.values:
-            notice(f"The column {name!r} already has cells with {SUPPRESSED!r}. They count as values, not as new stars")
     return names, within
 
 
-def _check_options(names: Sequence[str], goal: Goal) -> None:
+def check_options(table: Table, names: Sequence[str], goal: Goal) -> None:
+    """Raise an error for options that do not fit, and say what they leave open."""
     for name, cost in goal.importance.items():
         if name not in names:
             raise unknown("quasi-identifier", name, names)
@@ -126,27 +150,42 @@ def _check_options(names: Sequence[str], goal: Goal) -> None:
         )
     if goal.subsets is not None and goal.subsets > len(names):
         raise UsageError(f"--subsets must be between 1 and {len(names)} (the number of columns), not {goal.subsets}.")
+    for name in names:
+        if SUPPRESSED in table[name].stored.values:
+            notice(f"The column {name!r} already has cells with {SUPPRESSED!r}. They count as values, not as new stars")
 
 
 @dataclass(frozen=True, eq=False)
 class Keys:
-    """The columns as codes, with what the stars must reach."""
+    """The columns as codes, with what the stars must reach.
+
+    row_of: the row of the table that each record has, if the table has each distinct record once.
+    """
 
     table: Table
     names: tuple[str, ...]
     within: tuple[str, ...]
     goal: Goal
     k: int
+    row_of: Indices | None = None
 
     @cached_property
     def codes(self) -> list[Codes]:
         """The codes of the columns to protect: different for any two different cells."""
-        return [self.table[name].exact_codes for name in self.names]
+        return [self._of_records(self.table[name].exact_codes) for name in self.names]
 
     @cached_property
     def strata(self) -> list[Codes]:
         """The codes of the columns that divide the records, by --within."""
-        return [self.table[name].exact_codes for name in self.within]
+        return [self._of_records(self.table[name].exact_codes) for name in self.within]
+
+    @property
+    def rows(self) -> int:
+        """The number of records."""
+        return self.table.rows if self.row_of is None else self.row_of.size
+
+    def _of_records(self, of_rows: NDArray[Any]) -> NDArray[Any]:
+        return of_rows if self.row_of is None else of_rows[self.row_of]
 
     @property
     def may_star(self) -> list[bool]:
@@ -172,7 +211,7 @@ class Keys:
             columns = [*self.strata, *(self.codes[self.names.index(name)] for name in fixed)]
             if not columns or self.goal.subsets is not None:
                 continue
-            sizes = np.bincount(distinct_rows([np.asarray(c, dtype=np.int64) for c in columns], self.table.rows)[1])
+            sizes = np.bincount(distinct_rows([np.asarray(c, dtype=np.int64) for c in columns], self.rows)[1])
             small = int((sizes < self.k).sum())
             if small:
                 listed = ", ".join((*self.within, *fixed))
@@ -211,9 +250,13 @@ class Keys:
         if not may.all():
             name = self.names[int(may.argmin())]
             raise UsageError(f"--subsets cannot keep every cell of {name!r}. Give it a high importance instead.")
-        missing = np.column_stack([self.table[name].stored.missing for name in self.names])
+        missing = self._missing()
         problem = self.problem(list(range(len(self.names))))
         return every_subset.search(problem, int(self.goal.subsets or 1), missing, seed=seed, effort=effort)
+
+    def _missing(self) -> Bools:
+        """Return which cells are missing: [record, column]."""
+        return np.column_stack([self._of_records(self.table[name].stored.missing) for name in self.names])
 
     def _set_after_set(self, effort: str, seed: int) -> Stars:
         """Return stars with which k holds over each set.
@@ -221,7 +264,7 @@ class Keys:
         The sets take turns. A star in a column of several sets may break another set, which then gets more stars.
         Stars only increase, so this ends.
         """
-        starred = np.zeros((self.table.rows, len(self.names)), dtype=bool)
+        starred = np.zeros((self.rows, len(self.names)), dtype=bool)
         bounds = [class_tables(self.problem(places)).lower_bound for places in self.by_set]
         for turn in range(MOST_ROUNDS):
             broken = [places for places in self.by_set if self._smallest_class(places, starred) < self.k]
@@ -238,25 +281,12 @@ class Keys:
 
     def _spread(self, starred: Bools, places: Sequence[int]) -> Bools:
         """Return stars of some columns as stars of all columns."""
-        wide = np.zeros((self.table.rows, len(self.names)), dtype=bool)
+        wide = np.zeros((self.rows, len(self.names)), dtype=bool)
         may = self.may_star
         wide[:, [j for j in places if may[j]]] = starred
         return wide
 
-    # -- facts and guarantees -----------------------------------------------------------
-
-    def promises(self, sets: Sequence[tuple[str, ...]]) -> tuple[Promise, ...]:
-        """Return the guarantees of the release."""
-        only = OnlyStars(self.names)
-        if self.goal.subsets is not None:
-            return EverySubset(self.names, self.goal.subsets, self.k, self.within), only
-        if self.goal.star == "wildcard":
-            return KOfStars((*self.names, *self.within), self.k, "wildcard"), only
-        promises: list[Promise] = []
-        for names in sets or (self.names,):
-            columns = (*names, *self.within)
-            promises += [KAnonymity(columns, self.k, group=bool(sets)), KOfStars(columns, self.k)]
-        return (*promises, only)
+    # -- facts -----------------------------------------------------------------------------------
 
     def facts(self, stars: Stars) -> dict[str, Any]:
         """Return the values of the release."""
@@ -264,7 +294,7 @@ class Keys:
         k_value, k_wildcard = self._k_of(starred)
         costs = np.where(np.isfinite(self.costs), self.costs, 0.0)
         facts: dict[str, Any] = {
-            "n": self.table.rows,
+            "n": self.rows,
             "d": len(self.names),
             "k": self.k,
             "star": self.goal.star,
@@ -279,7 +309,7 @@ class Keys:
         }
         if self.goal.subsets is not None:
             columns = [np.asarray(code, dtype=np.int64) for code in self.codes]
-            missing = np.column_stack([self.table[name].stored.missing for name in self.names])
+            missing = self._missing()
             rare = every_subset.rare_combinations(
                 columns, starred | missing, self.k, self.goal.subsets,
                 [np.asarray(code, dtype=np.int64) for code in self.strata],

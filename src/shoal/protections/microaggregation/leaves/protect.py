@@ -16,7 +16,8 @@ import polars as pl
 
 from shoal.arrays import Floats, Indices, Ints
 from shoal.engine.control import current
-from shoal.errors import InputError, UsageError, check_k
+from shoal.errors import ArgumentError, InputError, UsageError, check_k
+from shoal.folders.columns import check_checksums
 from shoal.folders.release import StagedResult
 from shoal.folders.staging import Facts, Staging, read_staged
 from shoal.folders.writing import Rows
@@ -137,6 +138,8 @@ def protect_files(files: Files, staging: Staging, arguments: Mapping[str, Any], 
             f"In a folder of files, the method must be {' or '.join(METHODS)}, not {arguments['method']!r}. Protect "
             "one file to use another method."
         )
+    if arguments["missing"] != "error":
+        raise ArgumentError("In a folder of files, missing must be error. Or protect one file.", "missing")
     started, k = time.perf_counter(), int(arguments["k"])
     leaf = int(arguments["leaf"])
     if leaf < FEWEST * k:
@@ -148,7 +151,7 @@ def protect_files(files: Files, staging: Staging, arguments: Mapping[str, Any], 
     labels = [j for j, kind in enumerate(kinds) if kind not in MEASURED]
     read_facts = staging.run("read", read, tasks, ("", *(label_suffix(j) for j in labels)))
     rows = Rows(tuple(f["rows"] for f in read_facts), tuple(f["sha256"] for f in read_facts))
-    _check_checksums(files, rows)
+    check_checksums(files, rows.sha256)
     check_k(k, rows.total)
     search_ = _Search(files, staging, arguments, seed, rows, roles, names, kinds, k, leaf, read_facts, first["is_text"])
     facts, bases, last = search_.run()
@@ -181,15 +184,6 @@ def _check_roles(roles: Roles, aggregate: str) -> None:
             f"The median of a group does not support the weights in {roles.weight!r}. Use --aggregate mean, or no "
             "--weight."
         )
-
-
-def _check_checksums(files: Files, rows: Rows) -> None:
-    """Raise an error if a file is not the one that a recipe names."""
-    if files.checksums is None:
-        return
-    for path, wanted, sha256 in zip(files.paths, files.checksums, rows.sha256, strict=True):
-        if wanted != sha256:
-            raise InputError(f"{path.name} has changed since the recipe was written: its checksum differs.")
 
 
 @dataclass(frozen=True, eq=False)

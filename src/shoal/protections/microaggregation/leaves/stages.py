@@ -29,6 +29,7 @@ from shoal.engine.partition.search.blocks import blocks
 from shoal.engine.partition.search.prepared import SearchSettings
 from shoal.engine.partition.space import random_state_of, without_oversized
 from shoal.errors import InputError
+from shoal.folders.columns import same_columns
 from shoal.folders.staging import Facts, LostFile, Output, read_staged, staged_file
 from shoal.notices import notice
 from shoal.protections.microaggregation.leaves.labels import staged_values
@@ -165,20 +166,6 @@ def _same_kinds(table: Table, task: ReadTask) -> dict[str, str]:
                 f"use --nominal {name} if the values are labels in every file."
             )
     return kinds
-
-
-def same_columns(table: Table, task: ReadTask) -> Table:
-    """Return the table with the roles of the run; raise an error if its columns are not those of the first file."""
-    if tuple(table.columns) != task.columns:
-        extra = [name for name in table.columns if name not in task.columns]
-        absent = [name for name in task.columns if name not in table.columns]
-        parts = [f"{what} {', '.join(map(repr, some))}" for what, some in (("has", extra), ("lacks", absent)) if some]
-        how = " and ".join(parts) or "has the columns in another order"
-        raise InputError(
-            f"{task.path.name} {how}, unlike {task.files.names[0]}. All files of a table need the same columns in the "
-            "same order: correct the file, or leave it out."
-        )
-    return table.with_roles(task.roles)
 
 
 @dataclass(frozen=True)
