@@ -6,6 +6,7 @@ The names below are imported when they are first used, so that `import shoal` is
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -52,60 +53,30 @@ _WHERE = {
     "Saved": "shoal.release",
     "report_files": "shoal.report.release",
 }
-_PACKAGES = (
-    "attacks",
-    "engine",
-    "folders",
-    "gate",
-    "masking",
-    "measures",
-    "places",
-    "protections",
-    "sources",
-    "studies",
-    "table",
-)
-
-__all__ = [
-    "Control",
-    "Recipe",
-    "Release",
-    "Roles",
-    "Saved",
-    "Table",
-    "apply_mapping",
-    "assess",
-    "check",
-    "compare",
-    "generalize",
-    "group_attributes",
-    "look",
-    "mask_group",
-    "microaggregate",
-    "read",
-    "recode",
-    "report_files",
-    "run",
-    "run_files",
-    "scan",
-    "suppress",
-]
 
 
 def __getattr__(name: str) -> Any:
     if name in _WHERE:
         return getattr(importlib.import_module(_WHERE[name]), name)
-    if name in _PACKAGES:
-        return importlib.import_module(f"shoal.{name}")
     if name == "__version__":
         return _installed_version()
-    if not name.startswith("_") and name in (functions := _protections()):
-        return functions[name]
+    if name == "__all__":
+        return sorted([*_WHERE, *_protections()])
+    if not name.startswith("_"):
+        if name in _packages():
+            return importlib.import_module(f"shoal.{name}")
+        if name in (functions := _protections()):
+            return functions[name]
     raise AttributeError(f"module 'shoal' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_WHERE, *_PACKAGES, *_protections()])
+    return sorted([*globals(), *_WHERE, *_packages(), *_protections()])
+
+
+def _packages() -> set[str]:
+    """The names of the packages inside Shoal, which `import shoal` does not import."""
+    return {module.name for module in pkgutil.iter_modules(__path__) if module.ispkg}
 
 
 def _installed_version() -> str:

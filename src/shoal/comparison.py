@@ -24,6 +24,7 @@ from shoal.errors import Stopped, UsageError, check_choice, check_k, counted
 from shoal.measures.anonymity import class_sizes
 from shoal.measures.assessment import assess_evidence
 from shoal.measures.evidence import evidence_of_numbers
+from shoal.measures.measure import declared_measures
 from shoal.protections import register
 from shoal.protections.candidate import Candidate, LeftOut
 from shoal.protections.parameters import EFFORTS
@@ -39,21 +40,10 @@ from shoal.sources.reading import as_table
 from shoal.studies.reproduce.result import Result
 from shoal.table.table import Table
 
-# The measures of the comparison if all columns are numeric.
-COMPARED = ("information_loss", "il", "interval_disclosure", "distance_linkage", "disclosure_risk", "score")
 WIDE_RANGE = 10.0  # from this ratio of the largest to the smallest loss on, the loss axis is logarithmic
 LABEL_MERGE_DISTANCE = (0.08, 0.12)  # shares of the chart's width and height within which points share a label
-# The short names of the measures, for the heads of a table.
-SHORT = {
-    "information_loss": "loss %",
-    "il": "IL %",
-    "interval_disclosure": "interval %",
-    "distance_linkage": "linkage %",
-    "disclosure_risk": "risk %",
-    "detail_lost": "loss %",
-    "class_risk": "risk %",
-    "score": "score",
-}
+# The measures of the comparison if a column is text, with the heads of their columns; see `Measure.short` for numbers.
+OF_CATEGORIES = {"detail_lost": "loss %", "class_risk": "risk %", "score": "score"}
 
 
 @dataclass(frozen=True)
@@ -169,7 +159,8 @@ class Comparison:
     def rows(self) -> tuple[list[str], list[list[Any]]]:
         """Return the headers and the rows of a table, sorted by loss; * marks the Pareto front."""
         measures = list(self.runs[0].measures)
-        headers = ["method", *(SHORT[name] for name in measures), "k", "CPU s", ""]
+        heads = {measure.name: measure.short for measure in declared_measures()} | OF_CATEGORIES
+        headers = ["method", *(heads[name] for name in measures), "k", "CPU s", ""]
         rows = [
             [r.name, *(r.measures[m] for m in measures), r.k, r.cpu_seconds, "*" if r.on_front else ""]
             for r in self.ordered
@@ -408,12 +399,13 @@ def _measured(
         before = release.original.numbers(columns, allow_constant=True)
         after = np.column_stack([_as_numbers(release, name, before[:, j]) for j, name in enumerate(columns)])
         evidence = evidence_of_numbers(before, after, weights=release.original.weights(), threads=threads, seed=seed)
-        measures = {name: float(value or 0.0) for name, value in assess_evidence(evidence, COMPARED).items()}
+        compared = tuple(measure.name for measure in declared_measures() if measure.short)
+        measures = {name: float(value or 0.0) for name, value in assess_evidence(evidence, compared).items()}
         loss, risk, score = (measures[name] for name in ("information_loss", "disclosure_risk", "score"))
     else:
         loss, risk = loss_of_categories(release), 100.0 * len(sizes) / release.original.rows
         score = (loss + risk) / 2
-        measures = {"detail_lost": loss, "class_risk": risk, "score": score}
+        measures = dict(zip(OF_CATEGORIES, (loss, risk, score), strict=True))
     smallest, cpu = int(sizes.min()), float(release.facts["cpu_seconds"])
     return Run(
         candidate.name,

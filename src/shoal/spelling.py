@@ -99,7 +99,7 @@ class Number(Spelling):
 class Names(Spelling):
     """Names separated by commas; a name that contains a comma is quoted as in CSV."""
 
-    hint: str = "a,b,…"
+    hint: str = "A,B,…"
 
     def read(self, texts: Texts) -> tuple[str, ...]:
         try:
@@ -124,7 +124,7 @@ class Numbers(Spelling):
 
     sign: str = ","
     count: int = 0
-    hint: str = "x,y,…"
+    hint: str = "X,Y,…"
 
     def read(self, texts: Texts) -> tuple[float, ...]:
         numbers = tuple(_number(part) for part in texts[-1].split(self.sign))
@@ -205,7 +205,7 @@ class ByColumn(Spelling):
 class NumberPerColumn(Spelling):
     """COLUMN=NUMBER for several columns, separated by commas: --weights age=2,sex=0.5."""
 
-    hint: str = "COLUMN=x,…"
+    hint: str = "COLUMN=X,…"
     repeats: bool = True
 
     def read(self, texts: Texts) -> dict[str, float]:
@@ -220,7 +220,7 @@ class NumberPerColumn(Spelling):
 class ColumnValues(Spelling):
     """A column and some of its values: --vital OCC=551010,552010."""
 
-    hint: str = "COLUMN=v1,v2"
+    hint: str = "COLUMN=V1,V2"
 
     def read(self, texts: Texts) -> tuple[str, tuple[str, ...]]:
         column, values = _column_and_text(texts[-1])

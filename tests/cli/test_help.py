@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import shlex
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -14,8 +17,10 @@ from shoal.cli import EXAMPLES as FIRST_EXAMPLES
 from shoal.cli import commands, main
 from shoal.cli.help import EXAMPLES as OTHERS
 from shoal.protections import register
+from shoal.protections.protection import Protection
 
 EXAMPLES = {**OTHERS, **{p.name: p.example for p in register().values() if not p.part_of}}
+SURVEY = Path(__file__).parents[2] / "examples"
 HEAVY = ("numba", "polars", "numpy", "scipy", "jinja2", "rich", "narwhals", "pydantic")
 
 
@@ -57,6 +62,30 @@ def test_an_example_has_only_options_that_exist(example: str) -> None:
         assert command is not None
         context = click.Context(command, parent=context)
     command.make_context("example", words)  # raises for an unknown option, a missing argument or a wrong value
+
+
+@pytest.mark.parametrize("protection", [p for p in register().values() if not p.part_of], ids=lambda p: p.name)
+def test_the_example_of_a_protection_works(
+    protection: Protection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the bundled survey, as it is called in the examples; a part of it where that is enough."""
+    lines = (SURVEY / "survey.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    rows = len(lines) if protection.name == "mask" else 101  # few records have no region that stands out
+    (tmp_path / "survey.csv").write_text("".join(lines[:rows]), encoding="utf-8")
+    shutil.copy(SURVEY / "roles.toml", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(main, shlex.split(protection.example)[1:])
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "release.csv").exists()
+
+
+def test_an_example_of_typing_is_in_the_help_and_not_in_the_docstring() -> None:
+    assert "Repeat the option" in CliRunner().invoke(main, ["recode", "--help"]).output
+    for protection in register().values():
+        documented = inspect.getdoc(protection.function) or ""
+        assert "Repeat the option" not in documented and "For example age=" not in documented
+        for parameter in protection.parameters.values():
+            assert "--" not in parameter.option.help, parameter.name  # Python has no options
 
 
 def test_the_help_of_check_has_its_options_under_headings() -> None:

@@ -81,6 +81,8 @@ LONG = {
     "nsga2": [
         "generalize", *LABELS, "--method", "nsga2", "--order", "alphabetical", "--evaluations", "100000000",
     ],
+    "recode": ["recode", *LABELS, "--effort", "thorough"],
+    "suppress": ["suppress", *LABELS, "--effort", "thorough"],
     "flow": ["mask", *MASK, "--budget", "4000", "--steps", "100000000"],
     "swaps": ["mask", *MASK, "--method", "memetic", "--runs", "10000", "--generations", "50"],
 }  # fmt: skip
@@ -102,7 +104,7 @@ def test_the_best_so_far_is_written(name: str, people: Path, tmp_path: Path) -> 
     assert after.height == before.height and "name" not in after.columns
     if name in ("microaggregate", "memetic", "anneal", "genetic"):
         assert after.group_by([f"x{j}" for j in range(6)]).len()["len"].min() >= 3
-    if LONG[name][0] == "generalize":
+    if LONG[name][0] in ("generalize", "recode", "suppress"):
         assert after.group_by("age", "school", "town").len()["len"].min() >= 5
     if LONG[name][0] == "group":
         assert all(after.group_by(group).len()["len"].min() >= 3 for group in facts["groups"])
@@ -136,6 +138,8 @@ PLAIN: dict[str, Callable[..., shoal.Release]] = {
     "nsga2": lambda table, **more: shoal.generalize(
         table, 5, quasi=["age", "school"], method="nsga2", order="alphabetical", evaluations=4000, **more
     ),
+    "recode": lambda table, **more: shoal.recode(table, 5, quasi=["age", "school"], effort="quick", **more),
+    "suppress": lambda table, **more: shoal.suppress(table, 5, quasi=["age", "school"], effort="quick", **more),
     "flow": lambda table, **more: shoal.mask_group(table, **MASKED, budget=60, steps=300, **more),
     "swaps": lambda table, **more: shoal.mask_group(
         table, **MASKED, method="memetic", runs=3, generations=20, population=20, **more
@@ -156,7 +160,7 @@ def test_every_search_reports_its_progress_and_best_and_the_trace_has_the_same(n
     def progress(done: float, total: float, best: float | None = None, what: str = "") -> None:
         told.append((what, float(done), float(total), None if best is None else float(best)))
 
-    whole = name in ("search", "exact cuts", "nsga2", "flow", "swaps")
+    whole = name in ("search", "exact cuts", "nsga2", "recode", "suppress", "flow", "swaps")
     table = shoal.read(people, quasi=[] if whole else ["x0", "x1", "x2", "x3"])
     release = PLAIN[name](table, progress=progress)
     assert [tuple(point) for point in release.trace] == told  # short enough to be kept whole

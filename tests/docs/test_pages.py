@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import calendar
+import json
 import re
 import runpy
+import shutil
+import unicodedata
 from dataclasses import fields
 from pathlib import Path
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 
 import shoal
-from shoal.cli import commands
+from shoal.cli import commands, main
 from shoal.gate.check import check
 from shoal.gate.policy import JUDGED, Thresholds, policy_named
 from shoal.gate.policy import names as policies
@@ -91,12 +96,96 @@ def test_the_references_have_every_source_of_a_policy() -> None:
                 assert known, part
 
 
+NAME = r"[A-Z][^\W\d_]+(?:-[A-Z][^\W\d_]+)*"
+CITATION = re.compile(rf"\b({NAME})((?:, {NAME})* and {NAME}| et al\.)?,? \(?((?:19|20)\d\d)\b")
+NO_AUTHORS = {*calendar.month_name, *calendar.month_abbr, "RFC", "MACH", "Bureau", "Information"}  # before numbers, too
+
+
+def citations(text: str) -> set[str]:
+    """The publications that a text cites, as the page of references names them: three authors are one et al."""
+    cited = set()
+    for first, others, year in CITATION.findall(" ".join(text.split())):
+        if first not in NO_AUTHORS:
+            cited.add(f"{first}{' et al.' if ',' in others else others} {year}")
+    return {plain_letters(name) for name in cited}
+
+
+def plain_letters(text: str) -> str:
+    """The text without accents."""
+    return "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
+
+
+def test_the_references_have_every_citation_of_the_docs_and_the_sources() -> None:
+    lines = (DOCS / "references.md").read_text(encoding="utf-8").splitlines()
+    cells = [line.split("|")[1] for line in lines if line.startswith("| ")]
+    known = [plain_letters(name) for cell in cells for name in (*cell.split(";"), *citations(cell))]
+    texts = [page for page in pages() if page.name not in ("references.md", "CHANGELOG.md")]
+    texts += [file for folder in ("src", "benchmarks") for file in sorted((ROOT / folder).rglob("*.py"))]
+    for file in texts:
+        for cited in citations(file.read_text(encoding="utf-8")):
+            assert any(name.strip().endswith(cited) for name in known), f"{file.relative_to(ROOT)} cites {cited}"
+    assert citations("Li, Wu and Yu (1999) and El Emam 2013, as Martínez-Ballesté et al. 2004") == {
+        "Li et al. 1999",
+        "Emam 2013",
+        "Martinez-Balleste et al. 2004",
+    }
+
+
 def test_the_page_on_the_intruder_names_every_role() -> None:
     page = (DOCS / "explain" / "intruder.md").read_text(encoding="utf-8")
     for option in ("identifiers", "quasi", "confidential", "weight", "unit", "derived", "drop", "as-is"):
         assert f"`--{option}" in page, option
     for name in ("protected", "known", "released"):
         assert f"**{name}**" in page, name
+
+
+NUMBERS = "--identifiers name --quasi age,hours,income,expenses,wealth --drop district,sex,education"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "microaggregate few.csv -k 5 --roles roles.toml --bound",
+        "microaggregate few.csv -k 5 --roles roles.toml --method vmdav --refine",
+        "microaggregate parts/*.csv -k 5 --identifiers name --drop district,sex,education,diagnosis --no-unit "
+        "--effort quick --workers 1 -o folder",
+        "recode few.csv -k 5 --roles roles.toml --effort quick --bound -l 2",
+        "generalize few.csv -k 5 --roles roles.toml --effort quick",
+        "generalize few.csv -k 5 --identifiers name --quasi age,sex --method exact",
+        "suppress few.csv -k 5 --roles roles.toml --effort quick --importance age=2",
+        "suppress few.csv -k 5 --roles roles.toml --effort quick --subsets 2",
+        f"group few.csv -k 5 {NUMBERS} --effort quick --front --intruder age,hours --joint-k 2",
+        "mask survey.csv --roles roles.toml --vital diagnosis=depression --parameter district --influential age,sex",
+        "look few.csv",
+        "compare few.csv -k 5 --roles roles.toml --effort quick",
+        "assess few.csv few.csv --roles roles.toml",
+        "check few.csv few.csv --roles roles.toml -k 2",
+        "data list",
+        "data make random -o made.csv",
+    ],
+    ids=lambda words: " ".join(words.split()[:1] + re.findall(r"--\w+", words)[-1:]),
+)
+def test_the_page_on_json_has_every_key(words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("survey.csv", "roles.toml"):
+        shutil.copy(ROOT / "examples" / name, tmp_path)
+    head, *lines = (tmp_path / "survey.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    (tmp_path / "parts").mkdir()
+    for name, few in (("few.csv", lines[:80]), ("parts/1.csv", lines[:40]), ("parts/2.csv", lines[40:80])):
+        (tmp_path / name).write_text("".join([head, *few]), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    keys = json.loads(CliRunner().invoke(main, [*words.split(), "--json"]).stdout)
+    page = (DOCS / "reference" / "json.md").read_text(encoding="utf-8")
+    sections = {part.split()[0]: part for part in re.split(r"^#+ ", page, flags=re.MULTILINE) if part}
+    command = words.split()[0]
+    text = sections["Commands"] + sections[command] if command in sections else row_of(words, sections["Other"])
+    missing = [key for key in keys if f"`{key}`" not in text and not key.startswith("changed_")]
+    assert not missing
+
+
+def row_of(words: str, table: str) -> str:
+    """The row of a command, such as `check` or `data list`."""
+    rows = [row for row in table.splitlines() if row.startswith("| `")]
+    return next(row for row in rows if words.startswith(row.split("`")[1].removesuffix(" NAME")))
 
 
 def test_every_check_has_tests_that_guard_it() -> None:

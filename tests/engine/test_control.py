@@ -21,6 +21,7 @@ from shoal.engine.partition.set_partition import Pool, SetPartitioning
 from shoal.errors import Stopped, UsageError
 from shoal.protections.microaggregation.methods.mdav import mdav
 from shoal.protections.microaggregation.squared_error import SquaredError
+from shoal.protections.recoding import RECODE, protect
 
 GENEROUS = 60.0  # seconds; how fast a stop really is, benchmarks/stopping.py measures
 
@@ -141,6 +142,49 @@ def test_a_kernel_that_is_stopped_gives_no_half_result() -> None:
             control.call(lambda engine=engine: mdav(values, 3, engine=engine))
 
 
+RECODED: dict[str, dict[str, object]] = {name: {"method": name} for name in RECODE.method_names}
+RECODED |= {"peel": {"method": "peel", "loss": "nodes", "steps": {"a": [4, 8], "b": [4, 8]}}}
+
+
+@pytest.mark.parametrize("name", RECODED)
+def test_a_recoding_that_is_stopped_at_once_gives_no_half_result(name: str) -> None:
+    rng = np.random.default_rng(4)
+    frame = pl.DataFrame({"a": rng.integers(0, 40, 300), "b": rng.integers(0, 40, 300)})
+    control = Control()
+    control.stop()
+    with pytest.raises(Stopped):
+        shoal.recode(frame, 5, control=control, **RECODED[name])
+
+
+STARRED = {"value": {}, "wildcard": {"star": "wildcard"}, "subsets": {"subsets": 2}, "sets": {"sets": [["a"], ["b"]]}}
+
+
+@pytest.mark.parametrize("name", STARRED)
+def test_a_suppression_that_is_stopped_at_once_gives_no_half_result(name: str) -> None:
+    rng = np.random.default_rng(4)
+    frame = pl.DataFrame({"a": rng.integers(0, 40, 300), "b": rng.integers(0, 40, 300)})
+    control = Control()
+    control.stop()
+    with pytest.raises(Stopped):
+        shoal.suppress(frame, 5, control=control, **STARRED[name])
+
+
+def test_a_recoding_keeps_its_groups_if_it_is_stopped_before_the_lower_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    frame = pl.DataFrame({"a": rng.integers(0, 40, 300), "b": rng.integers(0, 40, 300)})
+    whole = shoal.recode(frame, 5, method="mondrian", bound=True)
+    control, kernel = Control(), protect.neighbours_in_order
+
+    def stopped_in_it(*arguments: object) -> None:
+        control.stop()
+        kernel(*arguments)
+
+    monkeypatch.setattr(protect, "neighbours_in_order", stopped_in_it)
+    release = shoal.recode(frame, 5, method="mondrian", bound=True, control=control)
+    assert release.frame.equals(whole.frame) and release.facts["stopped"]
+    assert whole.facts["lower_bound"] > 0 and "lower_bound" not in release.facts
+
+
 def test_the_solver_of_linear_programmes_is_interrupted_by_a_stop() -> None:
     rng = np.random.default_rng(1)
     values = rng.normal(size=(900, 2))
@@ -160,6 +204,8 @@ PEOPLE: dict[str, Callable[[shoal.Table, Control], shoal.Release]] = {
     ),
     "groups": lambda table, control: shoal.group_attributes(table, 3, evaluations=10**7, control=control),
     "generalize": lambda table, control: shoal.generalize(table, 5, effort="thorough", control=control),
+    "recode": lambda table, control: shoal.recode(table, 5, effort="thorough", control=control),
+    "suppress": lambda table, control: shoal.suppress(table, 5, effort="thorough", control=control),
 }
 
 

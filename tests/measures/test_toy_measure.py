@@ -1,4 +1,4 @@
-"""A measure needs one file: that of the contributing guide is found in assess, its JSON, the report and the docs."""
+"""A measure needs one file: that of the contributing guide is found in assess, compare, the report and the docs."""
 
 from __future__ import annotations
 
@@ -39,6 +39,10 @@ def test_one_file_adds_a_measure_everywhere(toy: None, tmp_path: Path) -> None:
     run("report", *files, "-o", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "<b>largest change</b><small>Largest change of any value.</small></td><td>6.25</td>" in page
+    frame = pl.DataFrame({"x": [1.0, 2.0, 4.0, 8.0, 9.0, 11.0], "y": [3.0, 1.0, 2.0, 9.0, 7.0, 8.0]})
+    compared = shoal.compare(frame, 3, effort="quick")
+    heads, rows = compared.rows()
+    assert [row[heads.index("change")] for row in rows] == [run.measures["largest_change"] for run in compared.ordered]
     make = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "make_tables.py"))
     row = "| `largest_change` | loss | max of \\|x − x'\\| | 0 and more | lower | largest change of any value |"
     assert row in make["measures_table"]()

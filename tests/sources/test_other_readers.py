@@ -177,6 +177,7 @@ def test_numbers_that_a_file_holds_as_text(tmp_path: Path, ending: str, table: T
         assert_k(release.save(tmp_path / f"out.{target}", keep_order=True), frame.height)
 
 
+@pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
 @examples
 @given(table=tables(), encoding=st.sampled_from(["utf-8-sig", "utf-16", "latin-1"]))
 def test_releases_of_the_command_line_in_other_encodings(tmp_path: Path, table: Table, encoding: str) -> None:

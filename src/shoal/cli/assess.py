@@ -33,7 +33,8 @@ from shoal.cli.options import (
     default="error",
     show_default=True,
     metavar="[error|drop|median]",
-    help="Handling of missing values by the run: none, rows dropped, or medians.",
+    help="Handling of missing values by the run. error: there were none. drop: it removed the records. "
+    "median: it filled in the median.",
 )
 @seed_option_with("Seed of the random order in which an intruder learns columns.")
 @json_option

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     metavar="N",
     default=0,
     show_default=True,
-    help="Number of new outlier regions that the mask had to make.",
+    help="Number of new outlier regions that shoal mask had to make.",
 )
 @click.option("--star", metavar="[value|wildcard]", help="Reading of a star in k, if single cells were starred.")
 @click.option(
@@ -88,7 +88,8 @@ if TYPE_CHECKING:
     default="keep",
     show_default=True,
     metavar="[keep|drop|median]",
-    help="Handling of missing values by the run: kept, rows dropped, or medians.",
+    help="Handling of missing values by the run. keep: they stayed. drop: it removed the records. "
+    "median: it filled in the median.",
 )
 @click.option("--list-policies", is_flag=True, help="List the policies with their justification, and exit.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as one JSON object.")

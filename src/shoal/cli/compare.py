@@ -37,7 +37,7 @@ from shoal.cli.options import (
     default="error",
     show_default=True,
     metavar="[error|drop|median]",
-    help="Handling of missing quasi-identifiers: stop, drop rows, or fill in medians.",
+    help="Handling of missing values. error: stop. drop: remove the records. median: fill in the median.",
 )
 @click.option(
     "--report", type=FILE, metavar="FILE.html", help="Write an HTML report with the table and a risk-utility map."

@@ -36,6 +36,7 @@ ARGUMENT_HELP = {
     "name": "Name of a synthetic data set (see 'shoal data list').",
     "names": "Names of published tables, or all. Without a name, Shoal lists them.",
 }
+OR_FOLDER = "Or a folder, or a pattern such as 'claims/*.parquet': many files as one table."
 EXAMPLES = {
     "look": "shoal look survey.csv --save-roles roles.toml",
     "run": "shoal run run.toml -o again.csv",
@@ -45,12 +46,12 @@ EXAMPLES = {
     "report": "shoal report survey.csv release.csv --roles roles.toml -o report.html",
     "study": "shoal study alpha --quick -o alpha",
     "study sensitivity": "shoal study sensitivity 20x2 -k 3 --grid quick -o sensitivity",
-    "study operators": "shoal study operators census -k 3,5 --generations 20 -o operators",
+    "study operators": "shoal study operators 100x6 -k 3,5 --generations 20 -o operators",
     "study alpha": "shoal study alpha --quick -o alpha",
     "reproduce": "shoal reproduce ga-small --quick -o published",
     "data": "shoal data list",
     "data list": "shoal data list",
-    "data make": "shoal data make ga-small -o ga-small.csv --seed 1",
+    "data make": "shoal data make military -o military.csv --seed 1",
     "warmup": "shoal warmup",
 }
 
@@ -112,7 +113,8 @@ class SectionedGroup(click.Group):
 def help_record(param: click.Parameter, ctx: click.Context) -> tuple[str, str] | None:
     """Return the name and the help of a parameter; the range of a number is in words."""
     if isinstance(param, click.Argument):
-        return param.human_readable_name, ARGUMENT_HELP[param.name or ""]
+        takes_folders = getattr(getattr(ctx.command, "protection", None), "on_files", "")
+        return param.human_readable_name, ARGUMENT_HELP[param.name or ""] + (f" {OR_FOLDER}" if takes_folders else "")
     record = param.get_help_record(ctx)
     if record is None:
         return None

@@ -38,7 +38,7 @@ class Spelled(click.ParamType):  # type: ignore[type-arg]
 
 
 class ColumnAndNames(Spelled):
-    """COLUMN=a,b,…: a column and a list of names."""
+    """COLUMN=A,B,…: a column and a list of names."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Any]:
         if not isinstance(value, str):
@@ -48,7 +48,7 @@ class ColumnAndNames(Spelled):
 
 
 FILE = click.Path()
-NAMES, BY_COLUMN = Spelled(Names(), "a,b,…"), ColumnAndNames(ByColumn(Names()), "column=a,b,…")
+NAMES, BY_COLUMN = Spelled(Names(), "A,B,…"), ColumnAndNames(ByColumn(Names()), "COLUMN=A,B,…")
 ROLE_LISTS = ("identifiers", "quasi", "confidential", "drop", "as_is", "nominal", "numeric", "accept_derived")
 ROLE_NAMES = (*ROLE_LISTS, "weight", "unit", "no_unit", "no_confidential", "derived", "order", "roles")
 

@@ -122,7 +122,7 @@ def click_option(parameter: Parameter) -> click.Option:
     """Return the option of a parameter. Its text is checked here, and read when all texts of the option are known."""
     option, flag = parameter.option, parameter.flag
     notes = "; ".join(filter(None, (_default(parameter), parameter.range)))
-    help_text = f"{option.help} [{notes}]" if notes else option.help
+    help_text = " ".join(filter(None, (option.help, option.typed, notes and f"[{notes}]")))
     if parameter.is_flag:
         both = f"{flag}/--no-{flag.removeprefix('--')}" if parameter.default is True else flag
         return click.Option([both, parameter.name], is_flag=True, default=None, help=help_text)

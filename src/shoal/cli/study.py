@@ -24,7 +24,7 @@ from shoal.cli.options import (
 class NumberList(click.ParamType):  # type: ignore[type-arg]
     """Numbers separated by commas, or a range: 0:1:0.1 is 0 to 1 in steps of 0.1."""
 
-    name = "a,b,… or from:to:step"
+    name = "A,B,… or FROM:TO:STEP"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
         if not isinstance(value, str):
@@ -52,7 +52,8 @@ quasi_option = click.option("--quasi", type=NAMES, default="", help="Columns to 
 missing_option = click.option(
     "--missing",
     metavar="[error|drop|median]",
-    help="What to do with missing values. [default: error; drop for a known data set]",
+    help="Handling of missing values. error: stop. drop: remove the records. median: fill in the median. "
+    "[default: error; drop for a known data set]",
 )
 
 

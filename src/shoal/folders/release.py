@@ -189,6 +189,8 @@ class SavedFolder:
 def input_of_files(files: Files, rows: Rows, roles: Roles) -> Input:
     """Return the files with their checksums in order, and the roles of their columns."""
     options: dict[str, Any] = {**files.text_options, **roles.as_dict()}
+    if files.lazy is not None:  # the files are temporary, so no recipe can name them
+        return Input(**options)
     return Input(files=tuple(str(path) for path in files.paths), checksums=rows.sha256, **options)
 
 

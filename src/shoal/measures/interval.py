@@ -78,5 +78,6 @@ MEASURES = (
         meaning="protected values close to the original",
         formula="percentage of cells whose original value lies within p % of a standard deviation, mean of p = 1 to 10",
         compute=_of_release,
+        short="interval %",
     ),
 )

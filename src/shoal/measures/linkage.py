@@ -198,6 +198,7 @@ MEASURES = (
         formula="percentage of records whose nearest release record is their own, mean over sets of columns",
         compute=lambda evidence: linkage_over_sets(evidence).estimate(),
         costly=True,
+        short="linkage %",
     ),
     Measure(
         name="distance_linkage_all_columns",

@@ -108,5 +108,6 @@ MEASURES = (
         formula="100 · SSE / SST: squared changes over squared distances to the mean, columns standardized",
         compute=_of_release,
         weighted=True,
+        short="loss %",
     ),
 )

@@ -40,6 +40,7 @@ class Measure:
     Attributes:
         name: The key in JSON.
         title: The name in printed tables and reports.
+        short: The head of its column in the comparison of methods; empty if they are not compared by it.
         needs: The parts of the evidence without which the measure is left out.
         weighted: Whether it uses the weights of the records.
         compute: Returns a value, an `Estimate`, or one value per column; the latter have the names NAME_COLUMN.
@@ -58,6 +59,7 @@ class Measure:
     weighted: bool = False
     costly: bool = False
     title: str = ""
+    short: str = ""
 
     @property
     def shown(self) -> str:

@@ -148,5 +148,6 @@ MEASURES = (
         formula="100 · mean of `il1` to `il5`, each capped at 1",
         compute=lambda evidence: _parts(evidence).il,
         weighted=True,
+        short="IL %",
     ),
 )

@@ -40,6 +40,7 @@ MEASURES = (
         formula="0.5 · `interval_disclosure` + 0.25 · `distance_linkage` + 0.25 · `probabilistic_linkage`",
         compute=_risk,
         costly=True,
+        short="risk %",
     ),
     Measure(
         name="score",
@@ -53,5 +54,6 @@ MEASURES = (
         compute=lambda evidence: score(evidence.number("il"), evidence.number("disclosure_risk")),
         weighted=True,
         costly=True,
+        short="score",
     ),
 )

@@ -31,15 +31,16 @@ def open_place(name: str, workers: int | None) -> Dask:
 class Dask:
     """The workers of a Dask cluster."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, client: Any = None) -> None:
         self.name, self.workers = name, 0
+        self._is_ours = client is None
         try:
             from distributed import Client
         except ModuleNotFoundError as error:
             raise UsageError("Running on Dask needs its packages. Install: pip install dask distributed") from error
         address = f"tcp://{name.removeprefix('dask://')}"
         try:
-            self._client: Any = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+            self._client: Any = client or Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, TimeoutError) as error:
             raise UsageError(f"Cannot reach a Dask scheduler at {name}: {error}. Start one, or check --on.") from None
         self._check_versions()
@@ -75,8 +76,9 @@ class Dask:
             self._client.cancel([future for future in futures if not future.done()])
 
     def close(self) -> None:
-        """Leave the cluster; its workers stay."""
-        self._client.close()
+        """Leave the cluster, if the connection is not the user's own; its workers stay."""
+        if self._is_ours:
+            self._client.close()
 
     def _check_versions(self) -> None:
         """Raise an error if there is no worker, or one with another version of Shoal."""

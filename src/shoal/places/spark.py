@@ -35,13 +35,13 @@ def open_place(name: str, workers: int | None) -> Spark:
 class Spark:
     """The executors of a Spark cluster."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, session: Any = None) -> None:
         self.name = name
         try:
             from pyspark.sql import SparkSession
         except ModuleNotFoundError as error:
             raise UsageError("Running on Spark needs PySpark. Install it with: pip install pyspark") from error
-        active = SparkSession.getActiveSession()
+        active = session or SparkSession.getActiveSession()
         self._is_ours = active is None
         self._session: Any = active or self._started(name)
         self._context: Any = self._session.sparkContext

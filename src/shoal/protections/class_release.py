@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,16 @@ class ClassRelease(Release):
             figures.append(Figure(f"l of {name}", worst_l, "1 and up", f"{rule.kind} l-diversity of the worst class"))
             figures.append(Figure(f"t of {name}", worst_t, "0 to 1", f"t-closeness: largest {rule.distance} distance"))
         return figures
+
+    def setting_rows(self) -> list[list[Any]]:
+        """Return the names and values of the required l and t, and of the sets of columns over which k holds."""
+        rows: list[list[Any]] = []
+        for name, rule in self.rules.items():
+            if rule.l > 1:
+                rows.append([f"l of {name} ({rule.kind})", rule.l])
+            if rule.t is not None:
+                rows.append([f"t of {name} ({rule.distance})", rule.t])
+        return [*rows, *(["k holds over", ", ".join(chosen)] for chosen in self.sets)]
 
     def legend_rows(self) -> list[list[str]]:
         """Return column, label and values of the categories whose labels are cut."""

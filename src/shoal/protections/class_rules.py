@@ -8,17 +8,26 @@ protections/generalization/kernels/classes.py read the arrays.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.arrays import Ints
 from shoal.errors import UsageError, check_choice
-from shoal.gate.promises import DISTANCES, DIVERSITY_KINDS, Diversity
+from shoal.gate.promises import DISTANCES, DIVERSITY_KINDS, Diversity, read_diversity
+from shoal.protections.values import check_countable
+from shoal.table.coded_values import finite_codes
+from shoal.table.column import ColumnCodes
+from shoal.table.table import Table
 
 NO_T = 2.0  # distances are at most 1
+NOT_DIVERSE = (
+    "Even the whole table as a single class does not reach l, because the confidential column is not that diverse. "
+    "Use a lower l."
+)
 
 
 @dataclass(frozen=True)
@@ -63,3 +72,30 @@ def rules_of(rules: Sequence[Rule], widths: Sequence[int]) -> Rules:
         floats[r] = rule.l, rule.c, NO_T if rule.t is None else rule.t
         first += width
     return Rules(integers, floats, tuple(widths), tuple(rules))
+
+
+@dataclass(frozen=True)
+class Confidentiality:
+    """The required l-diversity and t-closeness, which hold for every confidential column."""
+
+    l: Any  # noqa: E741
+    t: float | None
+    distance: str
+
+    def values(self, table: Table) -> dict[str, ColumnCodes]:
+        """Return the values of the confidential columns, if l or t is required."""
+        if self.l is None and self.t is None:
+            return {}
+        if not table.roles.confidential:
+            raise UsageError("l and t need confidential columns. Add --confidential COLUMN, or remove l and t.")
+        check_countable(table, table.roles.confidential)
+        return {name: finite_codes(table, name) for name in table.roles.confidential}
+
+    def rules(self, confidential: Mapping[str, ColumnCodes]) -> Rules:
+        """Return the same rule for each of these columns."""
+        return rules_of([self.rule()] * len(confidential), [len(column.values) for column in confidential.values()])
+
+    def rule(self) -> Rule:
+        """Return the rule of one confidential column."""
+        diversity = read_diversity(self.l) or Diversity(1.0)
+        return Rule(diversity.l, diversity.kind, diversity.c, self.t, self.distance)

@@ -1,14 +1,61 @@
 """Annotations of the parameters that several protections share."""
 
-from collections.abc import Sequence
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 from shoal.engine.effort import EFFORTS as EFFORTS
 from shoal.engine.effort import Effort as Effort
+from shoal.gate.promises import Distance
 from shoal.protections.protection import Option
+from shoal.spelling import ByColumn, FilePath, KindAndNumbers, Names, Repeated
+
+
+def _trees(taxonomy: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the taxonomies as nested tables: a recipe holds what their files hold."""
+    from shoal.table.taxonomy import nested
+
+    return {column: nested(tree, column) for column, tree in taxonomy.items()}
+
 
 Columns = Annotated[Sequence[str], Option("Columns an intruder may know; they are protected.")]
-Missing = Annotated[Literal["error", "drop", "median"], Option("Handling of missing values.")]
+ColumnSets = Annotated[
+    Sequence[Sequence[str]] | None,
+    Option(
+        "Columns that one intruder knows: k holds for each set.",
+        typed="Repeat the option for each set.",
+        flag="--set",
+        spelling=Repeated(Names()),
+        default_text="all quasi-identifiers",
+    ),
+]
+Taxonomies = Annotated[
+    Mapping[str, Any] | None,
+    Option(
+        "Taxonomy of a column, from a file (.csv, .json or .toml).",
+        typed="For example country=regions.csv.",
+        spelling=ByColumn(FilePath()),
+        recorded=_trees,
+    ),
+]
+LabelLength = Annotated[
+    Literal["short", "full"],
+    Option("Cut long lists of values in labels, or write them in full.", typed="See --legend."),
+]
+RequiredL = Annotated[
+    Any,
+    Option(
+        "Smallest l-diversity of the confidential columns.",
+        typed="For example 3, entropy:3 or recursive:4:3.",
+        flag="-l",
+        spelling=KindAndNumbers(hint="L"),
+    ),
+]
+RequiredT = Annotated[float | None, Option("Largest t-closeness of the confidential columns.", 0, 1, flag="-t")]
+DistanceOfT = Annotated[Distance, Option("Distance of values in t-closeness.", needs="t")]
+Missing = Annotated[
+    Literal["error", "drop", "median"],
+    Option("Handling of missing values. error: stop. drop: remove the records. median: fill in the median."),
+]
 Seed = Annotated[
     int,
     Option(

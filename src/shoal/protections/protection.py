@@ -52,16 +52,17 @@ Raises:
 class Option:
     """The properties of a parameter besides its name, type and default.
 
-    of: the methods that use it; empty for all methods. also_with: another parameter that makes every method use it.
-    needs: another parameter without which it has no effect. excludes: a parameter that it cannot be combined with.
-    choices: the allowed names, if the type does not list them. former: an earlier name, which still works.
-    default_text: the default in words, if it depends on other things. recorded: prepares the value for the recipe.
-    writes: the value is a file that the run writes. on_files: it applies to a folder of files only.
-    absent_in_recipe: the value of a recipe without it, if that is not the default. Recipes of earlier versions then
-    keep their meaning, and new recipes always contain it.
+    typed: a sentence that only the command line adds to the help, such as an example. of: the methods that use it;
+    empty for all methods. also_with: another parameter that makes every method use it. needs: another parameter
+    without which it has no effect. excludes: a parameter that it cannot be combined with. choices: the allowed names,
+    if the type does not list them. former: an earlier name, which still works. default_text: the default in words, if
+    it depends on other things. recorded: prepares the value for the recipe. writes: the value is a file that the run
+    writes. on_files: it applies to a folder of files only. absent_in_recipe: the value of a recipe without it, if
+    that is not the default. Recipes of earlier versions then keep their meaning, and new recipes always contain it.
     """
 
     help: str
+    typed: str = field(default="", kw_only=True)
     minimum: float | None = None
     maximum: float | None = None
     unit: str = ""

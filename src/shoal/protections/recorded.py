@@ -21,8 +21,9 @@ from shoal.engine.trace import Trace
 from shoal.errors import ArgumentError, UsageError, check_seed
 from shoal.protections.protection import OF_EVERY_RUN, Protection
 from shoal.recipe import Input, Recipe, Step, absolute, new_secret, plain, versions
+from shoal.sources.lazy import lazy_library
 from shoal.sources.reading import as_table
-from shoal.sources.scanning import Files
+from shoal.sources.scanning import Files, scan
 from shoal.table.table import Table
 
 R = TypeVar("R")
@@ -37,7 +38,7 @@ def run_recorded(protection: Protection, function: Callable[..., R], bound: insp
     Without a seed, the search uses seed 0, and choices that must not be predictable are drawn from a new secret.
     """
     arguments: dict[str, Any] = bound.arguments
-    data = arguments["data"]
+    data = lazy_as_files(protection, arguments["data"])
     if isinstance(data, Files):
         on_files: Any = run_on_files(protection, data, arguments)
         return on_files
@@ -83,8 +84,21 @@ def run_recorded(protection: Protection, function: Callable[..., R], bound: insp
     return recorded
 
 
+def lazy_as_files(protection: Protection, data: Any) -> Any:
+    """Return a frame of Spark, Dask or polars that is not in memory as files; anything else as it is."""
+    library = lazy_library(data)
+    if library is None:
+        return data
+    if not protection.on_files:
+        raise UsageError(
+            f"shoal {protection.name} needs its data in memory. Pass {library.IN_MEMORY} instead of the frame."
+        )
+    return scan(data)
+
+
 def run_on_files(protection: Protection, files: Files, arguments: dict[str, Any]) -> Any:
     """Check the arguments, protect many files together, and return their release with its recipe."""
+    from shoal.folders.lazy_release import LazyRelease
     from shoal.folders.release import FolderRelease, input_of_files, refuse_on_files
     from shoal.folders.staging import Staging, plan_of_files
     from shoal.places import place_named
@@ -97,7 +111,8 @@ def run_on_files(protection: Protection, files: Files, arguments: dict[str, Any]
     protection.check(declared)
     for name, value in declared.items():
         parameter = protection.parameters[name]
-        if name not in protection.on_files_options and name != "threads" and parameter.is_set(value):
+        is_usual = isinstance(value, int | float | str) and value == parameter.default
+        if not (name in protection.on_files_options or name == "threads" or is_usual) and parameter.is_set(value):
             raise ArgumentError(
                 f"{protection.name} does not support {name} in a folder of files. Remove {parameter.flag}, or protect "
                 "one file.",
@@ -149,7 +164,8 @@ def run_on_files(protection: Protection, files: Files, arguments: dict[str, Any]
     )  # fmt: skip
     if files.staging is None:
         weakref.finalize(staging, shutil.rmtree, folder, ignore_errors=True)  # it holds original values
-    return FolderRelease(
+    kind = FolderRelease if files.lazy is None else LazyRelease
+    return kind(
         files, result, staging, place, protection, recipe, typed, secret, versions(), trace.points,
         tuple(part.notices), whole,
     )  # fmt: skip

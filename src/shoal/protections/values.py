@@ -7,7 +7,7 @@ A column of lists, durations or Python objects has no values to group; the messa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
@@ -26,15 +26,20 @@ NESTED = (list, dict, set, tuple, np.ndarray)
 LEAST_KEYS = 30  # in a smaller file, all whole numbers may differ by chance
 
 
-def check_types(table: Table, names: Sequence[str], command: str) -> None:
-    """Raise an error for a column whose type the command cannot protect; the message says what to do."""
+def check_types(
+    table: Table, names: Sequence[str], command: str, *, needs: Literal["values", "means", "numbers"] = "values"
+) -> None:
+    """Raise an error for a column whose type the command cannot protect; the message says what to do.
+
+    needs: values that can be compared, means of columns that are not labels, or numbers in every column.
+    """
     for name in names:
         series = table[name].series
         held = _ungroupable(series)
         labels = name in table.roles.nominal or name in table.roles.order
-        if held is None and command == "microaggregate" and series.dtype == nw.Time and not labels:
+        if held is None and needs == "means" and series.dtype == nw.Time and not labels:
             held = "times of day, which have no mean", f"Say that they are labels (--nominal {name}), make it a number"
-        if held is None and command == "group":
+        if held is None and needs == "numbers":
             held = _unaveraged(table, name)
         if held is not None:
             what, first = held

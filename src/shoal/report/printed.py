@@ -13,6 +13,18 @@ from shoal.errors import counted
 from shoal.measures.assessment import Assessment
 from shoal.report.page import Grid, Text
 
+# Keys that are not a phrase.
+NAMES = {
+    "n": "records",
+    "d": "protected columns",
+    "unchanged_rows": "unchanged records",
+    "suppressed": "suppressed records",
+    "effective_k": "k",
+    "nwp": "loss (NWP)",
+    "necd": "bias (NECD)",
+    "cpu_seconds": "CPU seconds",
+}
+
 
 def printed(release: Any) -> Sequence[Grid | Text]:
     """The blocks of a release; for several steps, those of each step and the joint k."""
@@ -33,7 +45,12 @@ def _usual(release: Any) -> list[Grid | Text]:
 
 def facts_table(title: str, facts: dict[str, Any]) -> Grid:
     """A table of values and their names."""
-    return Grid(["", ""], [[name.replace("_", " "), value] for name, value in facts.items()], title=title)
+    return Grid(["", ""], [[readable(name), value] for name, value in facts.items()], title=title)
+
+
+def readable(key: str) -> str:
+    """The words for a key of the JSON output."""
+    return NAMES.get(key, key.replace("_", " "))
 
 
 def assessment_table(assessment: Assessment) -> Grid:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import glob
 import os
+import shutil
+import tempfile
+import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +17,7 @@ import polars as pl
 from shoal.errors import InputError, ShoalError, UsageError, unknown
 from shoal.places.place import Place
 from shoal.sources.format import declared_formats, format_of
+from shoal.sources.lazy import LazyLibrary, LazyTable, lazy_library, staged_paths
 from shoal.sources.reading import read
 from shoal.sources.roles_file import read_roles
 from shoal.table.roles import Roles
@@ -40,6 +44,7 @@ class Files:
         workers: The number of units that run at once; None for one per core.
         staging: The folder of staged results; None for a temporary one.
         checksums: The SHA-256 checksum that each file must have, if a recipe names them.
+        lazy: The frame of Spark, Dask or polars that the files hold, if there is one.
     """
 
     paths: tuple[Path, ...]
@@ -50,6 +55,7 @@ class Files:
     workers: int | None = None
     staging: Path | None = None
     checksums: tuple[str, ...] | None = None
+    lazy: LazyTable | None = None
 
     def read(self, path: Path, roles: Roles | None = None) -> Table:
         """Read one of the files; with resolved `roles`, these are its roles."""
@@ -72,7 +78,7 @@ class Files:
     @property
     def for_workers(self) -> Files:
         """The files without what only the driver needs, so that a place need not be picklable."""
-        return replace(self, on="processes", staging=None)
+        return replace(self, on="processes", staging=None, lazy=None)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -81,9 +87,9 @@ class Files:
 
 
 def scan(
-    data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Any,
     *,
-    on: str | Place = "processes",
+    on: str | Place | None = None,
     workers: int | None = None,
     staging: str | os.PathLike[str] | None = None,
     roles: str | os.PathLike[str] | Roles | None = None,
@@ -92,9 +98,10 @@ def scan(
     """Name the files of one table that may be larger than memory, and assign roles to their columns.
 
     Args:
-        data: A folder, a pattern such as 'claims/*.parquet', or a list of files in the order of their rows.
+        data: A folder, a pattern such as 'claims/*.parquet', or a list of files in the order of their rows. Or a frame
+            of Spark or Dask or a lazy frame of polars, whose rows are first written as Parquet files to `staging`.
         on: Where the work runs: processes (on this machine), dask://HOST:PORT, spark://HOST:PORT, or a `Place`, which
-            stays open.
+            stays open. By default processes, for a frame of Spark or Dask its own cluster.
         workers: The number of units that run at once; one per core by default.
         staging: The folder of intermediate results, which hold original values. A run that was killed continues from
             them. By default a temporary folder.
@@ -106,7 +113,7 @@ def scan(
 
     Raises:
         InputError: A file does not exist, or no file matches.
-        UsageError: Two files have the same name or different formats.
+        UsageError: Two files have the same name or different formats, or a cluster needs a shared staging folder.
     """
     for name in options:
         if name not in (*ROLE_ARGUMENTS, *TEXT_OPTIONS):
@@ -115,7 +122,33 @@ def scan(
     filed = roles if roles is None or isinstance(roles, Roles) else read_roles(roles)
     folder = None if staging is None else Path(staging).expanduser().absolute()
     typed = {name: value for name, value in text_options.items() if value is not None}
-    return Files(_checked(_paths(data)), options, filed, typed, on, workers, folder)
+    library = lazy_library(data)
+    if library is not None:
+        if typed:
+            raise UsageError(f"{next(iter(typed))} applies to text files. Remove it.")
+        return _staged(data, library, Files((), options, filed, {}, on or library.place(data), workers, folder))
+    return Files(_checked(_paths(data)), options, filed, typed, on or "processes", workers, folder)
+
+
+def _staged(frame: Any, library: LazyLibrary, files: Files) -> Files:
+    """Return the files with the rows of a frame, which are written to the staging folder."""
+    if files.staging is None and not library.is_local(frame):
+        raise UsageError(
+            "The cluster of this frame has several machines. Name a folder that all of them share under the same path, "
+            "for the intermediate results: shoal.scan(frame, staging=DIR)."
+        )
+    folder = files.staging or Path(tempfile.mkdtemp(prefix="shoal-"))
+    table = LazyTable(frame, library, folder, files.staging is None)
+    rows = folder / "frame"
+    if rows.exists():
+        raise UsageError(
+            f"The staging folder {folder} holds the rows of an earlier frame. Delete it, or continue the earlier run "
+            f"with shoal.scan({str(rows)!r}, staging={str(folder / 'work')!r})."
+        )
+    if files.staging is None:
+        weakref.finalize(table, shutil.rmtree, folder, ignore_errors=True)  # it holds original values
+    library.stage(frame, rows)
+    return replace(files, paths=_checked(staged_paths(rows)), staging=folder / "work", lazy=table)
 
 
 def names_folder(data: Any) -> bool:

@@ -29,7 +29,9 @@ _LIBRARIES = (nw.Implementation.PANDAS, nw.Implementation.POLARS, nw.Implementat
 def wrap(frame: Any) -> nw.DataFrame[Any]:
     """Wrap a data frame with narwhals; raise an error if it cannot be protected."""
     if type(frame).__name__ == "LazyFrame":
-        raise UsageError("A lazy frame has no rows yet. Call .collect() on it first.")
+        raise UsageError(
+            "A lazy frame has no rows yet. Call .collect() on it first, or use shoal.scan(frame) instead of shoal.read."
+        )
     _check_names(frame)
     try:
         data: nw.DataFrame[Any] | None = nw.from_native(frame, eager_only=True)

@@ -70,7 +70,9 @@ def rebuilt(loss, seed):
     g.label[:] = loss.first().labels
     before = build_state(loss.marker, g)
     random_state = np.array([seed], dtype=np.uint64)
-    change = rebuild_groups(loss.marker, g, near, random_state, 0, loss.n, 60, 0.3, 0.1, 3, 0.3, loss.rule_room)
+    change = rebuild_groups(
+        loss.marker, g, near, random_state, 0, loss.n, 60, 0.3, 0.1, 3, 0.3, loss.rule_room, Control().flag
+    )
     assert before + change == loss.costs(g.label).sum()
     return g
 

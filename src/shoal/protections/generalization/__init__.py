@@ -8,19 +8,27 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from shoal.engine.progress import Progress, silent
-from shoal.gate.promises import Distance, KAnonymity, LDiversity, TCloseness
-from shoal.protections.parameters import Columns, Effort, Seed
+from shoal.gate.promises import KAnonymity, LDiversity, TCloseness
+from shoal.protections.parameters import (
+    Columns,
+    ColumnSets,
+    DistanceOfT,
+    Effort,
+    LabelLength,
+    RequiredL,
+    RequiredT,
+    Seed,
+    Taxonomies,
+)
 from shoal.protections.protection import Method, Option, Protection, names
 from shoal.spelling import (
     ByColumn,
     Either,
     FilePath,
-    KindAndNumbers,
     Names,
     Number,
     NumberPerColumn,
     Numbers,
-    Repeated,
     Word,
 )
 from shoal.table.choices import ORDERS, UNITS
@@ -78,13 +86,6 @@ APPLY = Protection(
 DECLARED = (GENERALIZE, APPLY)
 
 
-def _trees(taxonomy: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the taxonomies as nested tables: a recipe holds what their files hold."""
-    from shoal.table.taxonomy import nested
-
-    return {column: nested(tree, column) for column, tree in taxonomy.items()}
-
-
 def _mapping_table(mapping: Any) -> dict[str, Any]:
     """Return the mapping as a table: a recipe holds what its file holds."""
     from shoal.protections.generalization.mapping import read_mapping
@@ -98,45 +99,31 @@ def generalize(
     k: Annotated[int, Option("Smallest number of records in a class.", 2, flag="-k")],
     *,
     quasi: Columns = (),
-    sets: Annotated[
-        Sequence[Sequence[str]] | None,
-        Option(
-            "Columns that are k-anonymous together. Repeat the option for each set of columns.",
-            flag="--set",
-            spelling=Repeated(Names()),
-            default_text="all quasi-identifiers",
-        ),
-    ] = None,
+    sets: ColumnSets = None,
     granularity: Annotated[
         Mapping[str, float | str | Sequence[float]] | None,
         Option(
-            "Step of a number, or step, low and high, or unit of a date (day, month, quarter, year): age=5, "
-            "age=5:0:100, born=month.",
+            "Step of a number, or step, low and high, or unit of a date (day, month, quarter, year).",
+            typed="For example age=5, age=5:0:100 or born=month.",
             spelling=ByColumn(Either((Word(UNITS), Number(), Numbers(":", 3)), hint="STEP[:LOW:HIGH]|UNIT")),
         ),
     ] = None,
     cuts: Annotated[
         Mapping[str, Sequence[float]] | None,
-        Option("Cut points of a number: age=18,30,65.", spelling=ByColumn(Numbers())),
+        Option("Cut points of a number.", typed="For example age=18,30,65.", spelling=ByColumn(Numbers())),
     ] = None,
     order: Annotated[
         str | Mapping[str, Any] | None,
         Option(
             f"Order of names, for all columns or for one: {', '.join(ORDERS)}. For one column also its names or codes "
-            "in order: size=s,m,l.",
+            "in order.",
+            typed="For example size=s,m,l.",
             spelling=Either(
-                (ByColumn(Either((Word(ORDERS), Names()))), Word(ORDERS)), hint="NAME|COLUMN=NAME|COLUMN=a,b,…"
+                (ByColumn(Either((Word(ORDERS), Names()))), Word(ORDERS)), hint="NAME|COLUMN=NAME|COLUMN=A,B,…"
             ),
         ),
     ] = None,
-    taxonomy: Annotated[
-        Mapping[str, Any] | None,
-        Option(
-            "Taxonomy file of a column (.csv, .json or .toml): country=regions.csv.",
-            spelling=ByColumn(FilePath()),
-            recorded=_trees,
-        ),
-    ] = None,
+    taxonomy: Taxonomies = None,
     free_cuts: Annotated[
         bool,
         Option("Let neighbouring leaves of a taxonomy form a category that is not one of its nodes.", needs="taxonomy"),
@@ -144,28 +131,19 @@ def generalize(
     show_extremes: Annotated[
         bool, Option("Show the smallest and the largest value of numbers and dates in the labels.")
     ] = False,
-    labels: Annotated[
-        Literal["short", "full"], Option("Cut long lists of values in labels (see --legend), or write them in full.")
-    ] = "short",
+    labels: LabelLength = "short",
     prefer: Annotated[
         tuple[float, float],
         Option("Preferred loss (NWP) and bias (NECD), each 0 to 1.", spelling=Numbers(count=2, hint="LOSS,BIAS")),
     ] = (0.2, 1.0),
     weights: Annotated[
         Mapping[str, float] | None,
-        Option("Weight of columns in the loss: age=2,sex=1.", spelling=NumberPerColumn()),
+        Option("Weight of columns in the loss.", typed="For example age=2,sex=1.", spelling=NumberPerColumn()),
     ] = None,
     suppress: Annotated[float, Option("Share of records that may be suppressed, below 1.", 0, 1)] = 0.0,
-    l: Annotated[  # noqa: E741
-        Any,
-        Option(
-            "Smallest l-diversity of the confidential columns: 3, entropy:3 or recursive:C:L.",
-            flag="-l",
-            spelling=KindAndNumbers(hint="L"),
-        ),
-    ] = None,
-    t: Annotated[float | None, Option("Largest t-closeness of the confidential columns.", 0, 1, flag="-t")] = None,
-    distance: Annotated[Distance, Option("Distance of values in t-closeness.", needs="t")] = "equal",
+    l: RequiredL = None,  # noqa: E741
+    t: RequiredT = None,
+    distance: DistanceOfT = "equal",
     method: Annotated[str, Option("Method that finds the categories.", choices=names(METHODS))] = "search",
     effort: Annotated[Effort, Option("Search budget: more work, less loss.", of=("search",))] = "standard",
     population: Annotated[int, Option("Size of the population.", 2, of=("nsga2",))] = 100,
@@ -203,9 +181,10 @@ def generalize(
     >>> generalize(frame, k=3, quasi=["age", "town"]).table["age"].to_list()
     ['<= 31', '<= 31', '<= 31', '>= 60', '>= 60', '>= 60']
     """
+    from shoal.protections.class_rules import Confidentiality
     from shoal.protections.generalization.columns import DomainOptions
     from shoal.protections.generalization.nsga2 import Nsga2Settings
-    from shoal.protections.generalization.protect import Confidentiality, Goal, Searching, protect
+    from shoal.protections.generalization.protect import Goal, Searching, protect
 
     return protect(
         data,
@@ -223,7 +202,7 @@ def apply_mapping(
     mapping: Annotated[
         Any,
         Option(
-            "Mapping file that generalize --mapping wrote, or its content.",
+            "Mapping of an earlier generalization: its file, or the content of that file.",
             spelling=FilePath(),
             recorded=_mapping_table,
         ),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shoal.report.page import Grid
-from shoal.report.printed import assessment_table, facts_table
+from shoal.report.printed import assessment_table, facts_table, readable
 
 FACTS = ("n", "d", "k", "method", "evaluations", "optimal", "cpu_seconds")
 MOST_POINTS = 30  # rows of the Pareto front and of the legend
@@ -25,7 +25,8 @@ def show(release: Any) -> list[Grid]:
         keys = ("effective_k", "nwp", "necd", "achievement", "suppressed")
         front = [[i, *(p[key] for key in keys)] for i, p in enumerate(facts["front"], start=1)]
         title = f"Pareto front (taken: {facts['pick']})"
-        blocks.append(Grid(["pick", *keys], front[:MOST_POINTS], text=0, title=title))
+        heads = ["pick", *map(readable, keys)]
+        blocks.append(Grid(heads, front[:MOST_POINTS], text=0, title=title))
     return [*blocks, assessment_table(release.assessment)]
 
 

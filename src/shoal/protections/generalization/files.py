@@ -23,16 +23,15 @@ from shoal.errors import ArgumentError
 from shoal.folders.release import StagedResult
 from shoal.folders.staging import Facts, Output, Staging, read_staged
 from shoal.protections.class_release import class_promises
+from shoal.protections.class_rules import Confidentiality
 from shoal.protections.generalization.columns import DomainOptions
 from shoal.protections.generalization.mapping import mapping_of, read_mapping
 from shoal.protections.generalization.nsga2 import Nsga2Settings
 from shoal.protections.generalization.protect import (
-    Confidentiality,
     Found,
     Goal,
     Searching,
     facts_of,
-    rule_of,
     search_categories,
     stays,
 )
@@ -86,7 +85,7 @@ def protect_files(files: Files, staging: Staging, arguments: Mapping[str, Any], 
     [facts] = staging.run("search", search, [task], suffixes, on_driver=True)
     [base] = staging.bases("search")
     k = int(facts["facts"]["k"])
-    rules = dict.fromkeys(known.roles.confidential, rule_of(confidentiality)) if has_rules else {}
+    rules = dict.fromkeys(known.roles.confidential, confidentiality.rule()) if has_rules else {}
     return StagedResult(
         rows=known.rows,
         roles=known.roles,

@@ -11,10 +11,10 @@ import numpy as np
 from shoal.arrays import Ints
 from shoal.engine.clock import Clock
 from shoal.errors import UsageError, check_k, unknown
-from shoal.gate.promises import Diversity, KAnonymity, read_diversity
-from shoal.notices import notice
+from shoal.gate.promises import KAnonymity
 from shoal.protections.class_release import class_promises
-from shoal.protections.class_rules import Rule, Rules, rules_of
+from shoal.protections.class_rules import NOT_DIVERSE, Confidentiality
+from shoal.protections.column_sets import check_sets
 from shoal.protections.generalization import APPLY, GENERALIZE
 from shoal.protections.generalization.bits import canonical, groups_of
 from shoal.protections.generalization.branch_and_bound import exact
@@ -26,10 +26,9 @@ from shoal.protections.generalization.nsga2 import Nsga2Settings, nsga2
 from shoal.protections.generalization.release import GeneralizedRelease
 from shoal.protections.generalization.search import search
 from shoal.protections.generalization.suppression import Suppression, limited
-from shoal.protections.values import check_countable, check_types, is_finer, suppressed_beside, warn_of_identifiers
+from shoal.protections.values import check_types, is_finer, suppressed_beside, warn_of_identifiers
 from shoal.sources.reading import as_table, refuse_roles
-from shoal.table.coded_values import ColumnValues, finite_codes, matched_to_leaves, values_of
-from shoal.table.column import ColumnCodes
+from shoal.table.coded_values import ColumnValues, matched_to_leaves, values_of
 from shoal.table.domain import Domain
 from shoal.table.labels import SUPPRESSED, group_names, members
 from shoal.table.table import Table
@@ -37,15 +36,6 @@ from shoal.table.taxonomy import read_taxonomy
 
 # A column with one value. It comes before the others if missing values stay alone (see make_problem).
 FIRST = Domain("", False, ("",), (), np.zeros(1))
-
-
-@dataclass(frozen=True)
-class Confidentiality:
-    """The required l-diversity and t-closeness of the confidential columns."""
-
-    l: Any  # noqa: E741
-    t: float | None
-    distance: str
 
 
 @dataclass(frozen=True)
@@ -139,8 +129,8 @@ def search_categories(
     if repeats is not None:
         values = {name: _counted(column, repeats) for name, column in values.items()}
     domains = _domains(table, values, options, searching.method)
-    confidential = _confidential(table, confidentiality)
-    rules = _rules(confidential, confidentiality)
+    confidential = confidentiality.values(table)
+    rules = confidentiality.rules(confidential)
 
     def coded(domains: Sequence[Domain]) -> tuple[Problem, list[Ints]]:
         codes = [domain.encode(values[domain.name].codes.values) for domain in domains]
@@ -271,26 +261,6 @@ def _quasi(table: Table) -> tuple[str, ...]:
     return tuple(columns)
 
 
-def _confidential(table: Table, rule: Confidentiality) -> dict[str, ColumnCodes]:
-    """Return the values of the confidential columns if l or t is required."""
-    if rule.l is None and rule.t is None:
-        return {}
-    if not table.roles.confidential:
-        raise UsageError("l and t need confidential columns. Add --confidential COLUMN, or remove l and t.")
-    check_countable(table, table.roles.confidential)
-    return {name: finite_codes(table, name) for name in table.roles.confidential}
-
-
-def _rules(confidential: Mapping[str, ColumnCodes], rule_options: Confidentiality) -> Rules:
-    return rules_of([rule_of(rule_options)] * len(confidential), [len(c.values) for c in confidential.values()])
-
-
-def rule_of(confidentiality: Confidentiality) -> Rule:
-    """Return the rule of each confidential column."""
-    wanted = read_diversity(confidentiality.l) or Diversity(1.0)
-    return Rule(wanted.l, wanted.kind, wanted.c, confidentiality.t, confidentiality.distance)
-
-
 def _weights(weights: Mapping[str, float] | None, columns: Sequence[str], has_first: bool) -> list[float] | None:
     """Return the weights of the columns. has_first: the column FIRST comes before them, with a weight of 0."""
     if weights is None and not has_first:
@@ -305,18 +275,7 @@ def _sets(sets: Sequence[Sequence[str]] | None, columns: Sequence[str], has_firs
     """Return the positions of the columns of each set. has_first: the column FIRST comes before them."""
     if sets is None:
         return None
-    for name in (name for chosen in sets for name in chosen):
-        if name not in columns:
-            raise unknown("quasi-identifier", name, columns)
-    if not sets or not all(sets):
-        raise UsageError("A set of columns is empty. Name quasi-identifiers in every set: --set A,B --set B,C.")
-    outside = [name for name in columns if not any(name in chosen for chosen in sets)]
-    if outside:
-        notice(
-            f"Quasi-identifiers in no --set are released unchanged: {', '.join(outside)}. They count as known to an "
-            "intruder, so Shoal writes nothing unless k holds with them. Add them to a set, or give them another role."
-        )
-    return [[columns.index(name) + has_first for name in chosen] for chosen in sets]
+    return [[columns.index(name) + has_first for name in chosen] for chosen in check_sets(sets, columns)]
 
 
 def _check_reachable(problem: Problem, missing_alone: bool) -> None:
@@ -329,10 +288,7 @@ def _check_reachable(problem: Problem, missing_alone: bool) -> None:
             "or t, however wide the other categories are. Use --missing category, or allow suppression: "
             "--suppress 0.05."
         )
-    raise UsageError(
-        "Even the whole table as a single class does not reach l, because the confidential column is not that "
-        "diverse. Use a lower l."
-    )
+    raise UsageError(NOT_DIVERSE)
 
 
 @dataclass(frozen=True)

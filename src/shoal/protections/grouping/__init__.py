@@ -34,7 +34,8 @@ SIZED = ("correlated", "uncorrelated")
 GROUP = Protection(
     name="group",
     title="Column groups",
-    example="shoal group survey.csv -k 5 --roles roles.toml --method univariate -o release.csv",
+    example="shoal group survey.csv -k 5 --identifiers name --quasi age,hours,income,expenses,wealth "
+    "--confidential diagnosis --drop district,sex,education --accept-k 1 -o release.csv",
     summary="Find which columns to microaggregate together, by loss and risk.",
     about="Each column group is microaggregated by itself. The search minimizes the fitness F, the mean of information "
     "loss and disclosure risk in percent: lower is better. It estimates F with MDAV inside the column groups; the "
@@ -50,7 +51,7 @@ GROUP = Protection(
     ),
     promises=(KAnonymity,),
     methods=METHODS,
-    place=2,
+    place=6,
     instead_of_files="Choose the columns on one file, and protect the folder with shoal microaggregate --quasi.",
 )
 DECLARED = (GROUP,)
@@ -87,7 +88,7 @@ def group_attributes(
         Literal["auto", "search", "mdav"],
         Option(
             "Method that groups the records inside a column group: the search of shoal microaggregate, or MDAV as "
-            "published. auto: the one with the lower fitness; mdav with --convention thesis.",
+            "published. auto: the one with the lower fitness; mdav with the convention thesis.",
             absent_in_recipe="mdav",
         ),
     ] = "auto",

@@ -223,7 +223,7 @@ def _table(data: Any, quasi: Sequence[str]) -> Table:
     table = as_table(data, quasi=quasi)
     columns = table.quasi_columns(to_protect=True, numbers_only=True)
     refuse_roles(table, "group", ("derived", "nominal", "order"))
-    check_types(table, columns, "group")
+    check_types(table, columns, "group", needs="numbers")
     warn_of_identifiers(table, table.roles.quasi)
     warn_of_codes(table, columns)
     if table.roles.weight is not None:

@@ -68,9 +68,8 @@ MICROAGGREGATE = Protection(
     place=1,
     on_files="leaves.protect",
     on_files_options=(
-        *("k", "method", "quasi", "scaling", "importance", "round", "effort", "leaf", "rounds", "seed"),
-        "leaves_above",
-        *("missing", "aggregate"),
+        *("k", "method", "quasi", "aggregate", "round", "scaling", "importance", "effort", "leaf", "rounds"),
+        *("leaves_above", "seed"),
     ),
 )
 DECLARED = (MICROAGGREGATE,)
@@ -89,11 +88,11 @@ def microaggregate(
     scaling: Annotated[Scaling, Option("Scaling of the columns before distances are computed.")] = "standard",
     importance: Annotated[
         Mapping[str, float] | None,
-        Option("Weight of columns in the distance, such as age=2,sex=0.5.", spelling=NumberPerColumn()),
+        Option("Weight of columns in the distance.", typed="For example age=2,sex=0.5.", spelling=NumberPerColumn()),
     ] = None,
     refine: Annotated[bool, Option("Improve the method's groups by local search.")] = False,
     bound: Annotated[bool, Option("Certify how far from the optimum the groups can be.")] = False,
-    bound_seconds: Annotated[float, Option("Time limit of --bound.", 0, unit="s", needs="bound")] = 60.0,
+    bound_seconds: Annotated[float, Option("Time limit of the bound.", 0, unit="s", needs="bound")] = 60.0,
     missing: Missing = "error",
     effort: Annotated[Effort, Option("Search budget: more work, less information loss.", of=SEARCHES)] = "standard",
     seconds: Annotated[

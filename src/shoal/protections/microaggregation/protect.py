@@ -70,7 +70,7 @@ def protect(data: Any, search: Search, replacing: Replacing, quasi: Sequence[str
     table, within = as_table(data, quasi=quasi), names_of(replacing.within, "within")
     names, derived = protected_names(table, within), tuple(table.roles.derived)
     _check_weights(table, search, replacing.aggregate)
-    check_types(table, (*names, *derived), "microaggregate")
+    check_types(table, (*names, *derived), "microaggregate", needs="means")
     check_types(table, within, "microaggregate --within")
     warn_of_identifiers(table, table.roles.quasi)
     clock = Clock()

@@ -9,9 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from shoal.engine.progress import Progress, silent
 from shoal.gate.promises import KAnonymity, LDiversity, TCloseness
-from shoal.protections.parameters import Columns, Effort, Seed, Threads
+from shoal.protections.parameters import (
+    Columns,
+    ColumnSets,
+    DistanceOfT,
+    Effort,
+    LabelLength,
+    RequiredL,
+    RequiredT,
+    Seed,
+    Taxonomies,
+    Threads,
+)
 from shoal.protections.protection import Method, Option, Protection, names
-from shoal.spelling import ByColumn, FilePath, KindAndNumbers, Names, NumberPerColumn, Numbers, Repeated
+from shoal.spelling import ByColumn, NumberPerColumn, Numbers
 
 if TYPE_CHECKING:
     from shoal.engine.control import Control
@@ -56,28 +67,13 @@ RECODE = Protection(
 DECLARED = (RECODE,)
 
 
-def _trees(taxonomy: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the taxonomies as nested tables: a recipe holds what their files hold."""
-    from shoal.table.taxonomy import nested
-
-    return {column: nested(tree, column) for column, tree in taxonomy.items()}
-
-
 @RECODE.declares
 def recode(
     data: Any,
     k: Annotated[int, Option("Smallest number of records in a class.", 2, flag="-k")],
     *,
     quasi: Columns = (),
-    sets: Annotated[
-        Sequence[Sequence[str]] | None,
-        Option(
-            "Columns that one intruder knows: k holds for each set. Repeat the option for each set of columns.",
-            flag="--set",
-            spelling=Repeated(Names()),
-            default_text="all quasi-identifiers",
-        ),
-    ] = None,
+    sets: ColumnSets = None,
     loss: Annotated[
         Literal["sets", "nodes"] | None,
         Option(
@@ -85,49 +81,38 @@ def recode(
             default_text="nodes with --taxonomy or --steps, else sets",
         ),
     ] = None,
-    taxonomy: Annotated[
-        Mapping[str, Any] | None,
-        Option(
-            "Taxonomy file of a column (.csv, .json or .toml): country=regions.csv.",
-            spelling=ByColumn(FilePath()),
-            recorded=_trees,
-        ),
-    ] = None,
+    taxonomy: Taxonomies = None,
     steps: Annotated[
         Mapping[str, Sequence[float]] | None,
         Option(
-            "Widths of the intervals of a number, level by level, as its taxonomy: age=5,10,20.",
+            "Widths of the intervals of a number, level by level, as its taxonomy.",
+            typed="For example age=5,10,20.",
             spelling=ByColumn(Numbers()),
         ),
     ] = None,
     round_ends: Annotated[
         Mapping[str, float] | None,
-        Option("Round the ends of intervals outward to multiples of a step: age=5.", spelling=NumberPerColumn()),
+        Option(
+            "Round the ends of intervals outward to multiples of a step.",
+            typed="For example age=5.",
+            spelling=NumberPerColumn(),
+        ),
     ] = None,
     importance: Annotated[
         Mapping[str, float] | None,
-        Option("Weight of columns in the loss: age=2,sex=1.", spelling=NumberPerColumn()),
+        Option("Weight of columns in the loss.", typed="For example age=2,sex=1.", spelling=NumberPerColumn()),
     ] = None,
     style: Annotated[
         Literal["text", "mean"],
         Option("Write intervals and sets as text, or the mean or most frequent value of the group."),
     ] = "text",
-    labels: Annotated[
-        Literal["short", "full"], Option("Cut long lists of values in labels (see --legend), or write them in full.")
-    ] = "short",
+    labels: LabelLength = "short",
     suppress: Annotated[
         float, Option("Share of records that may be suppressed, below 1.", 0, 1, excludes="sets")
     ] = 0.0,
-    l: Annotated[  # noqa: E741
-        Any,
-        Option(
-            "Smallest l-diversity of the confidential columns: 3, entropy:3 or recursive:C:L.",
-            flag="-l",
-            spelling=KindAndNumbers(hint="L"),
-        ),
-    ] = None,
-    t: Annotated[float | None, Option("Largest t-closeness of the confidential columns.", 0, 1, flag="-t")] = None,
-    distance: Annotated[Literal["equal", "ordered"], Option("Distance of values in t-closeness.", needs="t")] = "equal",
+    l: RequiredL = None,  # noqa: E741
+    t: RequiredT = None,
+    distance: DistanceOfT = "equal",
     bound: Annotated[
         bool, Option("Also compute a lower bound of the loss. It compares all pairs of records.", excludes="sets")
     ] = False,
@@ -142,7 +127,9 @@ def recode(
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        Option("Write the state of the search to this file.", of=SEARCH, writes=True, in_recipe=False),
+        Option(
+            "Write the state of the search to this file.", of=SEARCH, excludes="suppress", writes=True, in_recipe=False
+        ),
     ] = None,
     resume: Annotated[
         bool, Option("Continue from the checkpoint.", of=SEARCH, needs="checkpoint", in_recipe=False)
@@ -164,8 +151,9 @@ def recode(
     >>> recode(frame, k=3, quasi=["age", "town"]).table.rows()[2:4]
     [('[23-31]', 'a | b'), ('[60-65]', 'c | d')]
     """
+    from shoal.protections.class_rules import Confidentiality
     from shoal.protections.recoding.columns import ColumnOptions
-    from shoal.protections.recoding.protect import Confidentiality, Output, Searching, protect
+    from shoal.protections.recoding.protect import Output, Searching, protect
 
     kind = loss or ("nodes" if taxonomy or steps else "sets")
     return protect(

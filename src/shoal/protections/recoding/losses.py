@@ -82,7 +82,9 @@ class RecodingLoss(GroupLoss):
             return KPartition(self.cut_groups(0))
         ease = self.neighbours(self.k + 5, seed=0, threads=1)[1] if self.ease is None else self.ease
         seeds = np.argsort(ease, kind="stable").astype(np.int32)
-        greedy = KPartition(greedy_groups(self.marker, self.state(), seeds).astype(np.int64))
+        labels = greedy_groups(self.marker, self.state(), seeds, current().flag)
+        current().check()
+        greedy = KPartition(labels.astype(np.int64))
         if self.records.size > BOTH_UP_TO:
             return greedy
         cut = KPartition(self._of_most(self.cut_groups(0)))
@@ -113,9 +115,9 @@ class RecodingLoss(GroupLoss):
         far = filled((self.n, count), np.inf)
         rng, control, g = np.random.default_rng(seed), current(), self.state()
         for _ in range(ORDERS if self.n > REACH else 1):
-            control.check()
             order = np.argsort(self._sort_key(rng), kind="stable")
-            neighbours_in_order(self.marker, g, order, REACH, near, far)
+            neighbours_in_order(self.marker, g, order, REACH, near, far, control.flag)
+            control.check()
         self.ease = far[:, : max(1, min(self.k - 1, count))].max(axis=1)
         return near, np.where(np.isfinite(self.ease), self.ease, float(FULL))
 
@@ -135,8 +137,9 @@ class RecodingLoss(GroupLoss):
     ) -> Indices:
         starts: Indices = cut_from_top(
             *(self.marker, self.state(), order, self.ordered, fewest, most, sample, cuts),
-            *(coarse, self.rule_room if fewest > 1 else 0, random_state),
+            *(coarse, self.rule_room if fewest > 1 else 0, random_state, current().flag),
         )
+        current().check()
         return starts
 
     def points(self, g: Groups) -> Floats:

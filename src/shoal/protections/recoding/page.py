@@ -15,13 +15,8 @@ SHOWN = 12  # groups and labels that the report shows
 
 def settings(release: Any, external: bool) -> list[list[Any]]:
     """Return the l and t of the confidential columns, and the sets of columns over which k holds."""
-    rows: list[list[Any]] = []
-    for name, rule in release.rules.items():
-        if rule.l > 1:
-            rows.append([f"l of {name} ({rule.kind})", rule.l])
-        if rule.t is not None:
-            rows.append([f"t of {name} ({rule.distance})", rule.t])
-    return [*rows, *(["k holds over", ", ".join(chosen)] for chosen in release.sets)]
+    rows: list[list[Any]] = release.setting_rows()
+    return rows
 
 
 def done(release: Any, min_records: int | None) -> list[Block]:

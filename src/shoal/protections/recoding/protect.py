@@ -13,38 +13,29 @@ import numpy as np
 
 from shoal.arrays import Bools, Ints
 from shoal.engine.clock import Clock
-from shoal.engine.control import Control, current
+from shoal.engine.control import current
 from shoal.engine.partition.kernels.greedy import neighbours_in_order
 from shoal.engine.partition.partition import KPartition, by_first_record
 from shoal.engine.partition.search.prepared import SearchSettings
-from shoal.errors import UsageError, check_k, unknown
-from shoal.gate.promises import Diversity, read_diversity
+from shoal.errors import Stopped, UsageError, check_k
 from shoal.measures.diversity import distinct_l, t_closeness
 from shoal.notices import notice
 from shoal.protections.class_release import class_promises
-from shoal.protections.class_rules import Rule, Rules, rules_of
+from shoal.protections.class_rules import NOT_DIVERSE, Confidentiality, Rule, Rules
+from shoal.protections.column_sets import check_sets
 from shoal.protections.recoding import RECODE
 from shoal.protections.recoding.columns import ColumnOptions, Cover, OrderedColumn, RecodedColumn, column_of
 from shoal.protections.recoding.kernels.rules import GroupRules
 from shoal.protections.recoding.losses import FULL
 from shoal.protections.recoding.release import RecodedRelease
 from shoal.protections.recoding.task import Task
-from shoal.protections.values import check_countable, check_types, is_finer, suppressed_beside, warn_of_identifiers
+from shoal.protections.values import check_types, is_finer, suppressed_beside, warn_of_identifiers
 from shoal.sources.reading import as_table, refuse_roles
 from shoal.table.coded_values import finite_codes
 from shoal.table.column import ColumnCodes
 from shoal.table.dates import date_text
 from shoal.table.labels import SUPPRESSED
 from shoal.table.table import Table
-
-
-@dataclass(frozen=True)
-class Confidentiality:
-    """The required l-diversity and t-closeness of the confidential columns."""
-
-    l: Any  # noqa: E741
-    t: float | None
-    distance: str
 
 
 @dataclass(frozen=True)
@@ -116,9 +107,9 @@ def protect(
     if output.suppress and output.style == "mean":
         raise UsageError("Suppressed records are stars, which need text. Use --style text, or remove --suppress.")
     options.check(names)
-    chosen = _sets(sets, names)
-    confidential = _confidential(table, confidentiality)
-    rules = _rules(confidential, confidentiality)
+    chosen = (names,) if sets is None else check_sets(sets, names)
+    confidential = confidentiality.values(table)
+    rules = confidentiality.rules(confidential)
     columns = {name: column_of(table, name, options) for name in names}
     shared = [[columns[name] for name in names if name in part] for part in _joined(chosen)]
     if len(shared) > 1 and searching.checkpoint is not None:
@@ -144,24 +135,6 @@ def _quasi(table: Table) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _sets(sets: Sequence[Sequence[str]] | None, names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """Return the sets of columns over which k holds."""
-    if sets is None:
-        return (tuple(names),)
-    for name in (name for chosen in sets for name in chosen):
-        if name not in names:
-            raise unknown("quasi-identifier", name, names)
-    if not sets or not all(sets):
-        raise UsageError("A set of columns is empty. Name quasi-identifiers in every set: --set A,B --set B,C.")
-    outside = [name for name in names if not any(name in chosen for chosen in sets)]
-    if outside:
-        notice(
-            f"Quasi-identifiers in no --set are released unchanged: {', '.join(outside)}. They count as known to an "
-            "intruder, so Shoal writes nothing unless k holds with them. Add them to a set, or give them another role"
-        )
-    return tuple(tuple(chosen) for chosen in sets)
-
-
 def _joined(sets: Sequence[Sequence[str]]) -> list[set[str]]:
     """Return the sets, those that share a column joined: a value of a column can be written in one way only."""
     joined: list[set[str]] = []
@@ -169,22 +142,6 @@ def _joined(sets: Sequence[Sequence[str]]) -> list[set[str]]:
         near = [part for part in joined if part & set(chosen)]
         joined = [part for part in joined if part not in near] + [set(chosen).union(*near)]
     return joined
-
-
-def _confidential(table: Table, wanted: Confidentiality) -> dict[str, ColumnCodes]:
-    """Return the values of the confidential columns."""
-    if (wanted.l is not None or wanted.t is not None) and not table.roles.confidential:
-        raise UsageError("l and t need confidential columns. Add --confidential COLUMN, or remove l and t.")
-    if wanted.l is None and wanted.t is None:
-        return {}
-    check_countable(table, table.roles.confidential)
-    return {name: finite_codes(table, name) for name in table.roles.confidential}
-
-
-def _rules(confidential: Mapping[str, ColumnCodes], wanted: Confidentiality) -> Rules:
-    diversity = read_diversity(wanted.l) or Diversity(1.0)
-    rule = Rule(diversity.l, diversity.kind, diversity.c, wanted.t, wanted.distance)
-    return rules_of([rule] * len(confidential), [len(c.values) for c in confidential.values()])
 
 
 def _group_rules(confidential: Mapping[str, ColumnCodes], rules: Rules, n: int) -> GroupRules:
@@ -198,10 +155,7 @@ def _group_rules(confidential: Mapping[str, ColumnCodes], rules: Rules, n: int) 
 
 def _check_reachable(task: Task) -> None:
     if not task.keeps(np.zeros(task.n, dtype=np.int64))[0]:
-        raise UsageError(
-            "Even the whole table as a single class does not reach l, because the confidential column is not that "
-            "diverse. Use a lower l."
-        )
+        raise UsageError(NOT_DIVERSE)
 
 
 # -- suppression -------------------------------------------------------------------------------------------
@@ -209,32 +163,41 @@ def _check_reachable(task: Task) -> None:
 
 def _groups(task: Task, searching: Searching, suppress: float) -> Groups:
     """Return the groups of the records; the records far from all others are suppressed, if that costs less."""
-    starred = np.zeros(task.n, dtype=bool)
     most = math.floor(suppress * task.n)
     if suppress > 0 and most < task.k:
         notice(
             f"--suppress {suppress:g} allows {most:,} of {task.n:,} records, fewer than k = {task.k}. Suppressed "
             "records hide among each other only if there are at least k of them, so Shoal suppresses none"
         )
-    if most < task.k or task.n - most < 2 * task.k:
-        partition = searching.run(task)
-        return Groups(task.columns, partition.labels, starred, partition.facts)
+    plain = searching.run(task)
+    if most >= task.k and task.n - most >= 2 * task.k:
+        try:
+            suppressed = _with_stars(task, searching, most, plain)
+        except Stopped:  # the groups without suppression are the best so far
+            suppressed = None
+        if suppressed is not None:
+            return suppressed
+    return Groups(task.columns, plain.labels, np.zeros(task.n, dtype=bool), plain.facts)
+
+
+def _with_stars(task: Task, searching: Searching, most: int, plain: KPartition) -> Groups | None:
+    """Return groups without the records far from all others; None if that does not cost less than the plain groups."""
+    starred = np.zeros(task.n, dtype=bool)
     far = task.loss.neighbours(task.k + 5, seed=searching.seed, threads=1)[1]
     apart = np.where(task.keeps(task.classes)[task.classes], -1.0, far)
     starred[np.argsort(-apart, kind="stable")[:most]] = apart[np.argsort(-apart, kind="stable")[:most]] > 0
     kept = np.flatnonzero(~starred)
     part = _taken(task, kept)
     if starred.sum() < task.k or not part.keeps(np.zeros(kept.size, dtype=np.int64))[0]:
-        partition = searching.run(task)
-        return Groups(task.columns, partition.labels, np.zeros(task.n, dtype=bool), partition.facts)
-    partition, plain = searching.run(part), searching.run(task)
+        return None
+    partition = searching.run(part)
     labels = np.full(task.n, -1, dtype=np.int64)
     labels[kept] = partition.labels
     joined = _with_cheap_ones(task, labels)
     starred = joined < 0
     costs = float(task.loss.part(np.flatnonzero(~starred)).of(KPartition(joined[~starred]))) + FULL * starred.sum()
     if starred.sum() < task.k or costs >= task.loss.of(plain):
-        return Groups(task.columns, plain.labels, np.zeros(task.n, dtype=bool), plain.facts)
+        return None
     return Groups(task.columns, np.where(starred, joined.max() + 1, joined), starred, partition.facts)
 
 
@@ -261,6 +224,7 @@ def _with_cheap_ones(task: Task, labels: Ints) -> Ints:
     """Return the labels with each suppressed record in its nearest group, where that costs less than suppression."""
     labels = labels.copy()
     for record in np.flatnonzero(labels < 0):
+        current().check()
         members = np.flatnonzero(labels == labels[_nearest(task, int(record), labels)])
         larger = np.append(members, record)
         before, after = task.loss.costs_of([members, larger])
@@ -274,14 +238,16 @@ def _with_cheap_ones(task: Task, labels: Ints) -> Ints:
 # -- the release -------------------------------------------------------------------------------------------
 
 
-def _lower_bound(task: Task) -> float:
-    """Return the mean distance to the (k - 1)-th nearest record: a record costs at least that in any group of k."""
+def _lower_bound(task: Task) -> float | None:
+    """Return the mean distance to the (k - 1)-th nearest record: a record costs at least that in any group of k.
+
+    None if the work was stopped.
+    """
     near = np.full((task.n, task.k - 1), -1, dtype=np.int32)
     far = np.full((task.n, task.k - 1), np.inf)
-    control: Control = current()
-    control.check()
-    neighbours_in_order(task.loss.marker, task.loss.state(), np.arange(task.n), task.n, near, far)
-    return float(far[:, -1].mean() / FULL)
+    control = current()
+    neighbours_in_order(task.loss.marker, task.loss.state(), np.arange(task.n), task.n, near, far, control.flag)
+    return None if control.stopped else float(far[:, -1].mean() / FULL)
 
 
 def _release(
@@ -337,6 +303,7 @@ def _release(
         **({"lower_bound": bound} if bound is not None else {}),
         **({"legend": legend} if legend and output.style == "text" else {}),
         **_search_facts(groups),
+        **current().facts,
     }
     solution = KPartition(by_first_record(groups[0].labels)) if len(groups) == 1 else None
     release = RecodedRelease(

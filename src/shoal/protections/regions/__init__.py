@@ -30,7 +30,8 @@ TargetGroup = tuple[str, Sequence[Any]]
 MASK = Protection(
     name="mask",
     title="Group anonymity",
-    example="shoal mask survey.csv --vital diagnosis=C34 --parameter district --influential age,sex -o release.csv",
+    example="shoal mask survey.csv --roles roles.toml --vital diagnosis=depression --parameter district "
+    "--influential age,sex --accept-k 1 -o release.csv",
     summary="Hide where a group of people is concentrated, by swapping records between regions.",
     about="Only the regions of swapped records change.",
     promise="No region in which the target group was concentrated is an outlier or the largest region afterwards, and "
@@ -51,7 +52,7 @@ MASK = Protection(
     files=(("swaps", "save_swaps", "Write the list of swaps to FILE (CSV)."),),
     hides_records=False,
     draws_from_secret=True,
-    place=5,
+    place=7,
     instead_of_files="Swaps need all regions at once: put the columns of the target group, of the regions and of the "
     "matching columns into one file.",
 )
@@ -69,18 +70,21 @@ def mask_group(
     weights: Annotated[
         Mapping[str, float] | None,
         Option(
-            "Weights of the matching columns: age=2,sex=0.5.", spelling=NumberPerColumn(), default_text="1 for each"
+            "Weights of the matching columns.",
+            typed="For example age=2,sex=0.5.",
+            spelling=NumberPerColumn(),
+            default_text="1 for each",
         ),
     ] = None,
     chi: Annotated[
-        tuple[float, float], Option("Cost of equal and of unequal categories.", spelling=Numbers(count=2, hint="x,y"))
+        tuple[float, float], Option("Cost of equal and of unequal categories.", spelling=Numbers(count=2, hint="X,Y"))
     ] = (0.0, 1.0),
     along: Annotated[Sequence[str], Option("Columns tied to the region that are swapped together with it.")] = (),
     settings: Annotated[
         Literal["hiding", "published"],
         Option(
-            "Aim of the search. hiding: no outlier at any of --alphas in any signal. published: as in the publication, "
-            "at --alpha in one signal."
+            "Aim of the search. hiding: no outlier at any of the alphas in any signal. published: as in the "
+            "publication, at one alpha in one signal."
         ),
     ] = "hiding",
     method: Annotated[str, Option("Search method.", choices=names(METHODS))] = "flow",
@@ -96,14 +100,14 @@ def mask_group(
     ] = None,
     thresholds: Annotated[
         Sequence[float] | None,
-        Option("New signal values of the regions in --outliers, one per region.", needs="outliers", spelling=Numbers()),
+        Option("New signal values of the named outliers, one per region.", needs="outliers", spelling=Numbers()),
     ] = None,
     nth: Annotated[int, Option("Automatic threshold: the nth largest ordinary value.", 1, excludes="thresholds")] = 1,
     rule: Annotated[
         ThresholdRule,
         Option(
-            "Automatic threshold. largest: the value of --nth. below: that value minus a fifth of its distance to the "
-            "outlier.",
+            "Automatic threshold. largest: the nth largest ordinary value. below: that value minus a fifth of its "
+            "distance to the outlier.",
             excludes="thresholds",
         ),
     ] = "largest",
@@ -118,7 +122,7 @@ def mask_group(
         float | None,
         Option("Smallest compatibility that a solution may have.", 0, 1, default_text="0.95, published: 0.5"),
     ] = None,
-    sensitivity: Annotated[float, share("Share of the outliers that may stay; it needs --settings published.")] = 0.0,
+    sensitivity: Annotated[float, share("Share of the outliers that may stay, with the published settings.")] = 0.0,
     distortion: Annotated[
         float | None, Option("Largest share of the worst distortion.", 0, 1, default_text="0.5, published: 0.3")
     ] = None,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from shoal.engine.progress import Progress, silent
 from shoal.gate.promises import EverySubset, KAnonymity, KOfStars, OnlyStars, Reading
-from shoal.protections.parameters import Columns, Effort, Seed, Threads
+from shoal.protections.parameters import Columns, ColumnSets, Effort, Seed, Threads
 from shoal.protections.protection import Option, Protection
-from shoal.spelling import ByColumn, Either, Names, Number, Repeated, Word
+from shoal.spelling import ByColumn, Either, Number, Word
 
 if TYPE_CHECKING:
     from shoal.engine.control import Control
@@ -50,15 +50,7 @@ def suppress(
     k: Annotated[int, Option("Smallest number of records that look the same.", 2, flag="-k")],
     *,
     quasi: Columns = (),
-    sets: Annotated[
-        Sequence[Sequence[str]] | None,
-        Option(
-            "Columns that one intruder knows: k holds over each set. Repeat the option for each set.",
-            flag="--set",
-            spelling=Repeated(Names()),
-            default_text="all quasi-identifiers",
-        ),
-    ] = None,
+    sets: ColumnSets = None,
     star: Annotated[
         Reading,
         Option(
@@ -72,18 +64,22 @@ def suppress(
         ),
     ] = None,
     within: Annotated[
-        Sequence[str], Option("Columns that are never starred: records with other values in them are other files.")
+        Sequence[str],
+        Option(
+            "Columns that are never starred; the records of each combination of their values are a file of their own."
+        ),
     ] = (),
     importance: Annotated[
         Mapping[str, float | str] | None,
         Option(
-            f"Cost of a star in a column, above 0 (1 in the others), or {NEVER}: age=3.",
+            f"Cost of a star in a column: above 0, or {NEVER}. It is 1 in the others.",
+            typed="For example age=3.",
             spelling=ByColumn(Either((Word((NEVER,)), Number()), hint=f"X|{NEVER}")),
         ),
     ] = None,
     missing: Annotated[
         Literal["value", "drop", "error"],
-        Option("Handling of missing values. value: they are a value of their own. drop: remove the records."),
+        Option("Handling of missing values. value: a value of their own. drop: remove the records. error: stop."),
     ] = "value",
     effort: Annotated[Effort, Option("Search budget: more work, fewer stars.")] = "standard",
     threads: Threads = None,

@@ -42,14 +42,26 @@ class Stars:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-def search(problem: Problem, *, seed: int = 0, effort: str = "standard", control: Control | None = None) -> Stars:
-    """Return stars with which every record shares its keys with at least k - 1 others."""
+def search(
+    problem: Problem,
+    *,
+    seed: int = 0,
+    effort: str = "standard",
+    control: Control | None = None,
+    first_only: bool = False,
+) -> Stars:
+    """Return stars with which every record shares its keys with at least k - 1 others.
+
+    first_only: return the first solution, although the work was stopped.
+    """
     control = control or current()
     prepared = class_tables(problem)
     tables, n = prepared.tables, problem.rows
     state = first_state(tables, n)
     step = float(problem.cost.min(initial=np.inf)) if problem.keys else 1.0
-    cost = peel(tables, state, problem.k, step)
+    cost = peel(tables, state, problem.k, step, np.zeros(1, np.uint8) if first_only else control.flag)
+    if cost == np.inf:
+        control.check()
     first_cost, best_cost, best = cost, cost, state.of_row.copy()
     moves = int(min(max(MOVES[effort] * n, LEAST_MOVES[effort]), MOST_MOVES[effort]))
     random = np.random.SeedSequence([seed, 33]).generate_state(1, np.uint64).astype(np.uint64)

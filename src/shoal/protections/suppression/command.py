@@ -33,7 +33,7 @@ def result_rows(facts: Mapping[str, Any]) -> list[list[Any]]:
     ]
     if "cost" in facts:
         rows.append(["cost of the stars", facts["cost"]])
-    if "subsets" in facts:
+    if facts.get("rare_combinations") is not None:
         columns = f"combinations of up to {facts['subsets']} columns below k"
         rows.append([columns, facts["rare_combinations"]])
     if facts["lower_bound"] is not None:

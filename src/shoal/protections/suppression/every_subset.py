@@ -54,10 +54,12 @@ def search(
             f"{problem.keys} keys have {len(sets):,} combinations of up to {m}, too many for {problem.rows:,} records. "
             "Use a smaller --subsets, or fewer quasi-identifiers."
         )
-    listed, state = count_combinations(problem, sets, missing)
+    listed, state = count_combinations(problem, sets, missing, control)
     random = np.random.SeedSequence([seed, 35]).generate_state(1, np.uint64).astype(np.uint64)
     bound = cheapest_bound(listed, state, problem.k, problem.cost)
-    cost = first_stars(listed, state, problem.k, problem.cost, random)
+    cost = first_stars(listed, state, problem.k, problem.cost, random, control.flag)
+    if cost == np.inf:
+        control.check()
     first_cost, best_cost, best = cost, cost, state.stars.copy()
     moves = max(MOVES[effort] * int((best != 0).sum()), LEAST_MOVES[effort])
     control.stage("cell suppression", float(moves))
@@ -80,32 +82,32 @@ def sets_of(keys: int, m: int) -> list[tuple[int, ...]]:
 
 
 def count_combinations(
-    problem: Problem, sets: Sequence[tuple[int, ...]], missing: Bools
+    problem: Problem, sets: Sequence[tuple[int, ...]], missing: Bools, control: Control
 ) -> tuple[Combinations, Starring]:
     """Return the combinations of the file without any star."""
     n, d = problem.rows, problem.keys
     bits = np.array([sum(1 << key for key in chosen) for chosen in sets], dtype=np.int64)
     absent = (missing * (1 << np.arange(d, dtype=np.int64))).sum(axis=1).astype(np.int64)
-    number = np.empty((n, len(sets)), dtype=np.int32)
+    number, members = np.empty((n, len(sets)), dtype=np.int32), np.empty((len(sets), n), dtype=np.int32)
     total = 0
     of_tuple: dict[tuple[int, ...], Ints] = {(): problem.stratum.astype(np.int64)}
     for i, chosen in enumerate(sets):
+        control.check()
         before = of_tuple[chosen[:-1]]
         classes = distinct_rows([before, problem.values[chosen[-1]].astype(np.int64)], before.size)[1]
         of_tuple[chosen] = classes
         number[:, i] = total + classes[problem.tuple_of]
+        members[i] = np.argsort(number[:, i], kind="stable")
         total += int(classes.max(initial=-1)) + 1
     present = bits[None, :] & absent[:, None] == 0
     counts = np.bincount(number[present], minlength=total).astype(np.int64)
-    order = np.argsort(number, axis=None, kind="stable")
     start = np.concatenate(([0], np.cumsum(np.bincount(number.reshape(-1), minlength=total)))).astype(np.int64)
     most = sum(comb(d - 1, size - 1) for size in {len(chosen) for chosen in sets})
     of_key = np.full((d, most), -1, dtype=np.int32)
     for key in range(d):
         inside = [i for i, chosen in enumerate(sets) if key in chosen]
         of_key[key, : len(inside)] = inside
-    members = (order // max(len(sets), 1)).astype(np.int32)
-    listed = Combinations(bits, of_key, number, absent, start, members)
+    listed = Combinations(bits, of_key, number, absent, start, members.reshape(-1))
     log = 4 * n * d + 64
     state = Starring(
         np.zeros(n, np.int64), counts, np.zeros(log, np.int32), np.zeros(log, np.int32), np.zeros(total, np.int32),

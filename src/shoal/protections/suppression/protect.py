@@ -16,6 +16,7 @@ from shoal.engine.control import current
 from shoal.errors import InputError, UsageError, check_k, unknown
 from shoal.gate.promises import EverySubset, KAnonymity, KOfStars, OnlyStars, Promise
 from shoal.notices import notice
+from shoal.protections.column_sets import check_sets
 from shoal.protections.suppression import NEVER, SUPPRESS, class_search, every_subset, wildcard
 from shoal.protections.suppression.class_search import Stars
 from shoal.protections.suppression.problem import Problem, distinct_rows, make_problem
@@ -137,17 +138,8 @@ def check_options(table: Table, names: Sequence[str], goal: Goal) -> None:
     if goal.star == "wildcard" and (goal.sets is not None or goal.subsets is not None):
         option = "--set" if goal.sets is not None else "--subsets"
         raise UsageError(f"--star wildcard and {option} cannot be combined. Remove one of them.")
-    for name in (name for chosen in goal.sets or () for name in chosen):
-        if name not in names:
-            raise unknown("quasi-identifier", name, names)
-    if goal.sets is not None and (not goal.sets or not all(goal.sets)):
-        raise UsageError("A set of columns is empty. Name quasi-identifiers in every set: --set A,B --set B,C.")
-    outside = [name for name in names if goal.sets is not None and not any(name in chosen for chosen in goal.sets)]
-    if outside:
-        notice(
-            f"Quasi-identifiers in no --set are released unchanged: {', '.join(outside)}. They count as known to an "
-            "intruder, so Shoal writes nothing unless k holds with them. Add them to a set, or give them another role"
-        )
+    if goal.sets is not None:
+        check_sets(goal.sets, names)
     if goal.subsets is not None and goal.subsets > len(names):
         raise UsageError(f"--subsets must be between 1 and {len(names)} (the number of columns), not {goal.subsets}.")
     for name in names:
@@ -271,7 +263,8 @@ class Keys:
             if not broken:
                 break
             places = broken[turn % len(broken)]
-            stars = class_search.search(self.problem(places, starred), seed=seed + turn, effort=effort)
+            problem, first_only = self.problem(places, starred), turn > 0 and current().stopped
+            stars = class_search.search(problem, seed=seed + turn, effort=effort, first_only=first_only)
             starred |= self._spread(stars.starred, places)
         return Stars(starred, max(bounds), {})
 
@@ -308,13 +301,7 @@ class Keys:
             "lower_bound": stars.lower_bound,
         }
         if self.goal.subsets is not None:
-            columns = [np.asarray(code, dtype=np.int64) for code in self.codes]
-            missing = self._missing()
-            rare = every_subset.rare_combinations(
-                columns, starred | missing, self.k, self.goal.subsets,
-                [np.asarray(code, dtype=np.int64) for code in self.strata],
-            )  # fmt: skip
-            facts |= {"subsets": self.goal.subsets, "rare_combinations": rare}
+            facts |= {"subsets": self.goal.subsets, "rare_combinations": self._rare_combinations(starred)}
         if self.goal.importance:
             facts["cost"] = float(starred.sum(axis=0) @ costs)
         if stars.lower_bound is not None:
@@ -323,6 +310,14 @@ class Keys:
         if len(self.names) > MANY_KEYS and "all_subsets" in stars.facts:
             facts["all_subsets"] = bool(stars.facts["all_subsets"])
         return facts
+
+    def _rare_combinations(self, starred: Bools) -> int | None:
+        """Return how many combinations of columns are too rare; None if the work was stopped, as this takes long."""
+        if current().stopped or self.goal.subsets is None:
+            return None
+        columns, strata = ([np.asarray(code, dtype=np.int64) for code in codes] for codes in (self.codes, self.strata))
+        missing = self._missing()
+        return every_subset.rare_combinations(columns, starred | missing, self.k, self.goal.subsets, strata)
 
     def _k_of(self, starred: Bools) -> tuple[int, int]:
         """Return k by both readings, the smallest over the sets."""

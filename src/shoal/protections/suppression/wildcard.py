@@ -40,6 +40,8 @@ def search(problem: Problem, *, seed: int = 0, effort: str = "standard", control
     tuples = problem.counts.size
     random = np.random.SeedSequence([seed, 34]).generate_state(1, np.uint64).astype(np.uint64)
     cost = first_cover(cover, tuples, problem.k, problem.cost, random, control.flag)
+    if cost == np.inf:
+        control.check()
     first_cost, best_cost, best = cost, cost, _copy(cover)
     entities = int(cover.numbers[0])
     moves = int(min(COMPARISONS[effort] / (PER_MOVE * max(entities, 1)), MOST_MOVES[effort] * entities))

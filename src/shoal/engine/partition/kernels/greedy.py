@@ -4,6 +4,8 @@
 `cut_from_top` cuts the records in two again and again. A cut is a value of one column, and the best of some random cuts
 for a sample of the records is taken. `greedy_groups` starts at the record with the nearest neighbours, adds the record
 that costs least until there are k, and takes in what the group covers already.
+
+Each of the three ends early, with an unfinished result, once the flag is set.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.arrays import Floats, Indices
+from shoal.arrays import Bytes, Floats, Indices
 from shoal.engine.kernels.compiling import bare, inner, kernel
 from shoal.engine.kernels.randomness import below
 from shoal.engine.partition.kernels.groups import Groups
@@ -24,11 +26,20 @@ from shoal.engine.partition.kernels.rebuild import Bench, add, cheapest
 SMALL_SAMPLE = 24
 
 
-@kernel(lambda loss, groups: ("void", loss, groups, "int64[::1]", "int64", "int32[:, ::1]", "float64[:, ::1]"))
-def neighbours_in_order(loss: Any, g: Groups, order: NDArray[np.int64], reach: int, near: Indices, far: Floats) -> None:
+@kernel(
+    lambda loss, groups: (
+        *("void", loss, groups, "int64[::1]", "int64", "int32[:, ::1]", "float64[:, ::1]"),
+        "uint8[::1]",
+    )
+)
+def neighbours_in_order(
+    loss: Any, g: Groups, order: NDArray[np.int64], reach: int, near: Indices, far: Floats, flag: Bytes
+) -> None:
     """Improve the lists of neighbours by the `reach` records after each one in an order."""
     worst = far.shape[1] - 1
     for p in range(order.size):
+        if flag[0] != 0:
+            break
         i = order[p]
         for q in range(p + 1, min(order.size, p + 1 + reach)):
             j = order[q]
@@ -93,7 +104,7 @@ def side_is_allowed(loss: Any, g: Groups, order: Indices, first: int, last: int,
 @kernel(
     lambda loss, groups: (
         *("int32[::1]", loss, groups, "int32[::1]", "int64", "int64", "int64", "int64", "int64", "int64", "int64"),
-        "uint64[::1]",
+        *("uint64[::1]", "uint8[::1]"),
     )
 )
 def cut_from_top(
@@ -108,6 +119,7 @@ def cut_from_top(
     coarse: int,
     rule_room: int,
     random_state: NDArray[np.uint64],
+    flag: Bytes,
 ) -> Indices:
     """Reorder the records into leaves; return the first position of each leaf, and the end.
 
@@ -135,7 +147,7 @@ def cut_from_top(
     stack = np.empty((n + 1, 2), dtype=np.int64)
     stack[0, 0], stack[0, 1] = 0, n
     height, leaves = 1, 0
-    while height > 0:
+    while height > 0 and flag[0] == 0:
         height -= 1
         first, last = stack[height, 0], stack[height, 1]
         middle = -1
@@ -181,8 +193,8 @@ def cut_from_top(
     return starts[: leaves + 1].copy()
 
 
-@kernel(lambda loss, groups: ("int32[::1]", loss, groups, "int32[::1]"))
-def greedy_groups(loss: Any, g: Groups, seeds: Indices) -> Indices:
+@kernel(lambda loss, groups: ("int32[::1]", loss, groups, "int32[::1]", "uint8[::1]"))
+def greedy_groups(loss: Any, g: Groups, seeds: Indices, flag: Bytes) -> Indices:
     """Return labels of greedy groups of k to `most` records; a group begins at the first record left in `seeds`."""
     n = seeds.size
     bench = Bench(
@@ -201,6 +213,8 @@ def greedy_groups(loss: Any, g: Groups, seeds: Indices) -> Indices:
     for p in range(n):
         place[pool[p]] = p
     while left >= g.k:
+        if flag[0] != 0:
+            return label
         while label[seeds[at]] >= 0:
             at += 1
         bench.size[0] = 0

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.arrays import Floats, Indices, Ints
+from shoal.arrays import Bytes, Floats, Indices, Ints
 from shoal.engine.kernels.compiling import bare, kernel
 from shoal.engine.kernels.randomness import below, draw, uniform
 from shoal.engine.partition.kernels.anneal import nearer, threshold
@@ -176,7 +176,7 @@ def rebuild(
 @kernel(
     lambda loss, groups: (
         *("float64", loss, groups, "int32[:, ::1]", "uint64[::1]", "int64", "int64", "int64", "float64", "float64"),
-        *("int64", "float64", "int64"),
+        *("int64", "float64", "int64", "uint8[::1]"),
     )
 )
 def rebuild_groups(
@@ -192,11 +192,13 @@ def rebuild_groups(
     most_pooled: int,
     dissolved: float,
     rule_room: int,
+    flag: Bytes,
 ) -> float:
     """Rebuild the groups around random records first .. last - 1 while the temperature falls; return the change.
 
     most_pooled: the largest number of groups that are rebuilt at once. dissolved: the share of moves that try to make
     one group fewer. rule_room: see `losses.is_allowed`. A temperature of 0 accepts no result that costs more.
+    It ends early once the flag is set.
     """
     room = MOST_POOLED * g.member.shape[1]
     count = room // g.k + 1
@@ -211,8 +213,11 @@ def rebuild_groups(
     )
     temperature, change = hot, 0.0
     for step in range(moves):
-        if step & 255 == 0 and hot > 0.0:
-            temperature = hot * (cold / hot) ** (step / moves)
+        if step & 255 == 0:
+            if flag[0] != 0:
+                break
+            if hot > 0.0:
+                temperature = hot * (cold / hot) ** (step / moves)
         i = first + below(random_state, last - first)
         if g.owner[g.label[i]] != g.worker:
             continue

@@ -110,7 +110,7 @@ def rebuild_windows(
         loss = space.loss
         rebuild_groups(
             *(space.marker, state, space.near, states[worker], first, last, moves, high, low),
-            *(POOLED, DISSOLVED, loss.rule_room),
+            *(POOLED, DISSOLVED, loss.rule_room, control.flag),
         )
         control.advance(moves, None, "rebuilding")
 

@@ -16,7 +16,7 @@ import polars as pl
 
 from shoal.arrays import Floats, Indices, Ints
 from shoal.engine.control import current
-from shoal.errors import ArgumentError, InputError, UsageError, check_k
+from shoal.errors import InputError, UsageError, check_k
 from shoal.folders.columns import check_checksums
 from shoal.folders.release import StagedResult
 from shoal.folders.staging import Facts, Staging, read_staged
@@ -138,8 +138,6 @@ def protect_files(files: Files, staging: Staging, arguments: Mapping[str, Any], 
             f"In a folder of files, the method must be {' or '.join(METHODS)}, not {arguments['method']!r}. Protect "
             "one file to use another method."
         )
-    if arguments["missing"] != "error":
-        raise ArgumentError("In a folder of files, missing must be error. Or protect one file.", "missing")
     started, k = time.perf_counter(), int(arguments["k"])
     leaf = int(arguments["leaf"])
     if leaf < FEWEST * k:

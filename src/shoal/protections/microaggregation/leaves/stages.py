@@ -28,10 +28,12 @@ from shoal.engine.partition.partition import KPartition
 from shoal.engine.partition.search.blocks import blocks
 from shoal.engine.partition.search.prepared import SearchSettings
 from shoal.engine.partition.space import random_state_of, without_oversized
+from shoal.engine.warming import prepare_node
 from shoal.errors import InputError
 from shoal.folders.columns import same_columns
 from shoal.folders.staging import Facts, LostFile, Output, read_staged, staged_file
 from shoal.notices import notice
+from shoal.protections import generic_kernels
 from shoal.protections.microaggregation.leaves.labels import staged_values
 from shoal.protections.microaggregation.leaves.numbers import (
     Indicators,
@@ -79,7 +81,7 @@ def look(task: tuple[Files, tuple[str, ...]], output: Output) -> Facts:
     roles = replace(table.roles, quasi=quasi) if quasi else table.roles
     table = table.with_roles(roles)
     names = table.quasi_columns(to_protect=True)
-    check_types(table, names, "microaggregate")
+    check_types(table, names, "microaggregate", needs="means")
     warn_of_identifiers(table, table.roles.quasi)
     kinds = kinds_of(table, names)
     for why, columns in doubtful_codes(table, [n for n in names if kinds[n] == "number"]).items():
@@ -118,7 +120,7 @@ def read(task: ReadTask, output: Output) -> Facts:
     facts: dict[str, list[Any]] = {name: [] for name in ("lowest", "highest", "whole", "integers", "digits")}
     try:
         kinds = _same_kinds(table, task)
-        check_types(table, task.names, "microaggregate")
+        check_types(table, task.names, "microaggregate", needs="means")
         table = table.with_missing("error", task.names, kinds)
         weights = table.weights()
         for j, (name, kind) in enumerate(kinds.items()):
@@ -336,6 +338,7 @@ class SearchTask:
 
 def search(task: SearchTask, output: Output) -> Facts:
     """Search the groups of a unit; stage its records by the next tree, or, after the last round, the new values."""
+    prepare_node(generic_kernels)
     started = time.process_time()
     frame, scales = _gathered(task), task.columns.scales
     rows, group = (frame[name].to_numpy() for name in ("row", "group"))

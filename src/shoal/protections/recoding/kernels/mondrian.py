@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.arrays import Floats, Indices
+from shoal.arrays import Bytes, Floats, Indices
 from shoal.engine.kernels.compiling import inner, kernel
 from shoal.protections.recoding.kernels.rules import GroupRules, keeps_rules
 
@@ -84,11 +84,19 @@ def is_allowed(
     return bool(keeps_rules(rules, bag, np.array([last - first], dtype=np.int32), 0, counts))
 
 
-@kernel(lambda rules: ("int32[::1]", rules, "float64[:, ::1]", "uint8[::1]", "int64", "int64", "int64"))
+@kernel(
+    lambda rules: (
+        *("int32[::1]", rules, "float64[:, ::1]", "uint8[::1]", "int64", "int64", "int64"),
+        "uint8[::1]",
+    )
+)
 def median_cuts(
-    rules: GroupRules, x: Floats, named: NDArray[np.uint8], most_names: int, k: int, rule_room: int
+    rules: GroupRules, x: Floats, named: Bytes, most_names: int, k: int, rule_room: int, flag: Bytes
 ) -> Indices:
-    """Return the label of each record. named: the columns of codes of names; most_names: above all these codes."""
+    """Return the label of each record. named: the columns of codes of names; most_names: above all these codes.
+
+    It ends early, with unfinished labels, once the flag is set.
+    """
     n, d = x.shape
     order = np.arange(n).astype(np.int32)
     spare, bag = np.empty(n, dtype=np.int32), np.empty((1, n), dtype=np.int32)
@@ -102,7 +110,7 @@ def median_cuts(
     for c in range(d):
         mark += 1
         whole[c] = span_of(x, order, 0, n, c, named[c] != 0, seen, mark)
-    while height > 0:
+    while height > 0 and flag[0] == 0:
         height -= 1
         first, last = stack[height, 0], stack[height, 1]
         for c in range(d):

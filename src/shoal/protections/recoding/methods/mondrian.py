@@ -14,5 +14,6 @@ def mondrian(task: Task, control: Control) -> KPartition:
     """Return the groups of strict Mondrian (LeFevre, DeWitt and Ramakrishnan 2006)."""
     values, named = task.cut_values()
     most = int(values[:, named].max(initial=0))
-    labels = median_cuts(task.rules, values, named.astype(np.uint8), most, task.k, task.loss.rule_room)
+    labels = median_cuts(task.rules, values, named.astype(np.uint8), most, task.k, task.loss.rule_room, control.flag)
+    control.check()
     return KPartition(labels.astype(np.int64))

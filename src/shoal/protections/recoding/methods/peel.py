@@ -43,7 +43,8 @@ def peel(task: Task, control: Control) -> KPartition:
     )
     labels, left, groups = np.full(task.n, -1, dtype=np.int64), np.arange(task.n), 0
     for vector in chosen:
-        if left.size < task.k or control.stopped:
+        control.check()
+        if left.size < task.k:
             break
         sub, sizes = _classes(columns, vector, left)
         good = task.keeps(_spread(task.n, left, sub))[: sizes.size] if task.rules.integers.size else sizes >= task.k
@@ -52,7 +53,7 @@ def peel(task: Task, control: Control) -> KPartition:
         labels[left[kept]] = number[sub[kept]]
         groups += int(good.sum())
         left = left[~kept]
-    return KPartition(_joined(task, labels, left, groups))
+    return KPartition(_joined(task, labels, left, groups, control))
 
 
 def _classes(columns: list[TreeColumn], vector: tuple[int, ...], left: Ints) -> tuple[Ints, Ints]:
@@ -73,11 +74,12 @@ def _spread(n: int, left: Ints, sub: Ints) -> Ints:
     return labels
 
 
-def _joined(task: Task, labels: Ints, left: Ints, groups: int) -> Ints:
+def _joined(task: Task, labels: Ints, left: Ints, groups: int, control: Control) -> Ints:
     """Give each record that is left to the group of its nearest record; without groups, all are one."""
     if groups == 0:
         return np.zeros(task.n, dtype=np.int64)
     placed = np.flatnonzero(labels >= 0)
     for record in left:
+        control.check()
         labels[record] = labels[placed[int(task.loss.distances(int(record), placed).argmin())]]
     return labels

@@ -279,18 +279,21 @@ def begin(state: State) -> None:
     state.numbers[STAMP] += 1
 
 
-@kernel(lambda: ("float64", TABLES, STATE, "int64", "float64"))
-def peel(tables: Tables, state: State, k: int, step: float) -> float:
+@kernel(lambda: ("float64", TABLES, STATE, "int64", "float64", "uint8[::1]"))
+def peel(tables: Tables, state: State, k: int, step: float, flag: Bytes) -> float:
     """Put the records into classes, the subsets with the lowest cost first, and return the cost.
 
     A class gets every record without a class that may be in it, if these are at least k. The rest goes to its cheapest
     open class. A record that has none opens the class of its last subset, which takes records from others.
+    It ends early, with records without a class, once the flag is set.
     """
     n = state.of_row.size
     waiting = np.zeros(state.size.size, np.int64)
     for row in range(n):
         state.of_row[row] = -1
     for p in range(tables.cost.size):
+        if flag[0] != 0:
+            return np.inf
         for row in range(n):
             c = tables.table[tables.tuple_of[row], p]
             if state.of_row[row] < 0 and c >= 0:
@@ -307,6 +310,8 @@ def peel(tables: Tables, state: State, k: int, step: float) -> float:
             if p >= 0:
                 put(state, row, tables.table[u, p])
     for row in range(n):
+        if flag[0] != 0:
+            return np.inf
         if state.of_row[row] < 0:
             begin(state)
             last = tables.table[tables.tuple_of[row], tables.cost.size - 1]

@@ -212,18 +212,27 @@ def release(listed: Combinations, state: Starring, row: int, k: int, cost: Float
     return change
 
 
-@kernel(lambda: ("float64", COMBINATIONS, STARRING, "int64", "float64[::1]", "uint64[::1]"))
-def first_stars(listed: Combinations, state: Starring, k: int, cost: Floats, random: NDArray[np.uint64]) -> float:
-    """Star records until no combination is too rare, take back what is not needed, and return the cost."""
+@kernel(lambda: ("float64", COMBINATIONS, STARRING, "int64", "float64[::1]", "uint64[::1]", "uint8[::1]"))
+def first_stars(
+    listed: Combinations, state: Starring, k: int, cost: Floats, random: NDArray[np.uint64], flag: Bytes
+) -> float:
+    """Star records until no combination is too rare, take back what is not needed, and return the cost.
+
+    It ends early, with combinations that are too rare, once the flag is set.
+    """
     scratch = (np.empty(listed.sets.size, np.int64), np.empty(64 * 64, np.int64), np.empty(64 * 64))
     n, total = state.stars.size, 0.0
     first = below(random, n)
     for i in range(n):
+        if flag[0] != 0:
+            return np.inf
         state.numbers[LOG] = 0
         total += star_row(listed, state, k, cost, (first + i) % n, scratch, random)
     state.numbers[LOG] = 0
     total += star_pending(listed, state, k, cost, scratch, random)
     for row in range(n):
+        if flag[0] != 0:
+            break
         state.numbers[LOG] = 0
         total += release(listed, state, row, k, cost, below(random, cost.size))
     return total

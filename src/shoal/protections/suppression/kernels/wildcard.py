@@ -219,10 +219,15 @@ def cheapest_stars(cover: Cover, e: int, k: int, cost: Floats, sums: Ints, near:
 
 
 @inner
-def repair(cover: Cover, k: int, cost: Floats, random: NDArray[np.uint64], sums: Ints, near: Any) -> float:
-    """Star records until each is compatible with k records, those with the fewest first; return the cost."""
+def repair(cover: Cover, k: int, cost: Floats, random: NDArray[np.uint64], sums: Ints, near: Any, flag: Bytes) -> float:
+    """Star records until each is compatible with k records, those with the fewest first; return the cost.
+
+    It ends early, at an infinite cost, once the flag is set.
+    """
     paid = 0.0
     while True:
+        if flag[0] != 0:
+            return np.inf
         worst, ties = -1, 0
         for e in range(int(cover.numbers[ENTITIES])):
             if cover.records[e] == 0 or cover.compatible[e] >= k:
@@ -256,10 +261,13 @@ def prune(cover: Cover, e: int, k: int, cost: Floats, random: NDArray[np.uint64]
 
 @kernel(lambda: ("float64", COVER, "int64", "int64", "float64[::1]", "uint64[::1]", "uint8[::1]"))
 def first_cover(cover: Cover, tuples: int, k: int, cost: Floats, random: NDArray[np.uint64], flag: Bytes) -> float:
-    """Star records until each is compatible with k records, take back what is not needed, and return the cost."""
+    """Star records until each is compatible with k records, take back what is not needed, and return the cost.
+
+    The cost is infinite if the flag was set before all records were.
+    """
     sums = np.zeros(1 << min(cost.size, WIDE), np.int64)
     near = (np.zeros(NEAR, np.int64), np.zeros(NEAR), np.zeros(NEAR, np.int64))
-    paid = repair(cover, k, cost, random, sums, near)
+    paid = repair(cover, k, cost, random, sums, near, flag)
     for e in range(int(cover.numbers[ENTITIES]) - 1, tuples - 1, -1):
         if flag[0] != 0:
             break
@@ -307,7 +315,7 @@ def improve_cover(
                     take_back(cover, e, key)
                     change -= cost[key]
             forget(cover, e)
-        change += repair(cover, k, cost, random, sums, near)
+        change += repair(cover, k, cost, random, sums, near, flag)
         for turn in range(2 * TAKEN):  # the last records with stars are the new ones; others may gain too
             starred = int(cover.numbers[ENTITIES]) - tuples
             if starred == 0:
