@@ -52,17 +52,47 @@ def is_folder(options: Mapping[str, Any]) -> bool:
     return any(options.get(name) is not None for name in NAMES) or names_folder(options["file"])
 
 
+def is_large(protection: Protection, arguments: Mapping[str, Any], options: Mapping[str, Any]) -> bool:
+    """Whether a single file has so many cells that it is protected as a folder is; this never depends on the machine.
+
+    A run that names something which only one machine can do stays on one.
+    """
+    from shoal.sources.roles_file import read_roles
+    from shoal.sources.scanning import cells_of
+
+    if "leaves_above" not in protection.parameters or options["output"] is None:
+        return False
+    parameter = protection.parameters["leaves_above"]
+    others = [name for name in arguments if name not in protection.on_files_options]
+    unlike = [name for name in ("method", "missing") if name in arguments]
+    saved = [name for name in (*UNSUPPORTED, "policy", "unit", "derived") if options.get(name)]
+    if others or unlike or saved:
+        return False
+    limit = int(arguments.get("leaves_above", parameter.default))
+    cells = cells_of(options["file"], limit)
+    if cells <= limit or (options.get("roles") and read_roles(options["roles"]).unit):
+        return False
+    click.echo(
+        f"The file has {cells:,} cells, more than {limit:,} ({parameter.flag}), so processes search it in leaves. A "
+        f"larger {parameter.flag} keeps it in one process.",
+        err=True,
+    )
+    return True
+
+
 def run_on_folder(
     protection: Protection, arguments: dict[str, Any], options: dict[str, Any], also: Mapping[str, str | None]
 ) -> None:
     """Protect a folder of files and write the release as a folder, and `also` further files by their options."""
     from shoal.folders.writing import check_new_folder
     from shoal.sources.files import check_place
-    from shoal.sources.scanning import scan
+    from shoal.sources.scanning import is_one_file, scan
 
     further = {method: check_place(path) for name, method, _ in protection.files if (path := also.get(name))}
     recipe = _checked(protection, options)
-    target = check_new_folder(Path(options["output"]).expanduser())
+    target = Path(options["output"]).expanduser()
+    if not is_one_file(options["file"], target):
+        check_new_folder(target)
     place = {name: options.pop(name, None) for name in NAMES}
     staging = Path(place["staging"] or default_staging(target))
     if options.get("seed") is not None:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from shoal.cli.delivery import Delivery
-from shoal.cli.folders import folder_options, is_folder, run_on_folder
+from shoal.cli.folders import folder_options, is_folder, is_large, run_on_folder
 from shoal.cli.help import (
     FOLDERS,
     METHOD,
@@ -187,11 +187,12 @@ def run(protection: Protection, options: dict[str, Any]) -> None:
     files = {name: options.pop(name) for name, _, _ in protection.files}
     arguments = typed_arguments(protection, options, context)
     protection, arguments = part_to_run(protection, arguments, options, context)
-    if is_folder(options):
+    if is_folder(options) or is_large(protection, arguments, options):
         run_on_folder(protection, arguments, options, files)
         return
     for name in ("on", "workers", "staging"):
         options.pop(name, None)
+    arguments.pop("leaves_above", None)  # it has decided
     protection.check(arguments)
     written = {**_files(files), **named_files(protection, arguments, written=True)}
     delivery = Delivery(options, written, named_files(protection, arguments, written=False))

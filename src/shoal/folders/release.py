@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -20,7 +21,8 @@ from shoal.gate.policy import policy_named
 from shoal.gate.promises import Promise
 from shoal.places.place import Place
 from shoal.recipe import Input, Recipe
-from shoal.sources.scanning import Files
+from shoal.sources.files import checksum
+from shoal.sources.scanning import Files, is_one_file
 from shoal.table.roles import Roles
 
 if TYPE_CHECKING:
@@ -109,7 +111,8 @@ class FolderRelease:
         """Write one file per input file into a new folder, verify every file and the whole, and name the folder.
 
         Args:
-            folder: The folder to write. It must not exist, or be empty.
+            folder: The folder to write. It must not exist, or be empty. For a single input file, also the name of a
+                file of the same format.
             keep_order: Keep the original order of the rows although it discloses values.
             policy: A policy's name or a TOML file; a release that it blocks is not written.
             first_release: State that these records were never released before.
@@ -127,7 +130,9 @@ class FolderRelease:
                 "The staged results are gone: this release was saved or discarded. Protect the files again."
             )
         saving = FolderSaving(keep_order, policy, first_release, accept_k)
-        target = Path(folder).expanduser().absolute()
+        name = Path(folder).expanduser().absolute()
+        one_file = len(self.files.paths) == 1 and is_one_file(self.files.paths[0], name)
+        target = name.with_name(f".{name.name}.folder") if one_file else name
         policy_named("default" if policy is None else policy if isinstance(policy, str) else Path(policy))
         removed = set(self.result.roles.removed)
         released = tuple(name for name in self.result.columns if name not in removed)
@@ -135,12 +140,21 @@ class FolderRelease:
             self.files, self.result.rows, self.result.roles, released, self.guarantees, self.result.new, self.staging
         )
         control = self.control or Control()
+        if name in self.files.paths:
+            raise UsageError(f"The output {name} is an input file. Name another file: Shoal never changes the input.")
+        if one_file:
+            shutil.rmtree(target, ignore_errors=True)  # of a run that was killed
         findings = control.call(lambda: writer.save(target, saving))
-        recipe = self.recipe.with_output_folder(target, **asdict(saving))
+        recipe = self.recipe.with_output_folder(name, **asdict(saving))
+        if one_file:
+            written = target / self.files.paths[0].name
+            recipe = self.recipe.with_output(name, checksum(written), **asdict(saving))
+            os.replace(written, name)
+            shutil.rmtree(target)
         self.facts["staged_bytes"] = staged_bytes(self.staging.folder)
         if self.files.staging is None:
             self.discard()
-        return SavedFolder(target, recipe, findings, self.notices)
+        return SavedFolder(name, recipe, findings, self.notices)
 
     def save_also(self, method: str, path: str | os.PathLike[str]) -> None:
         """Write a further file of the protection, such as its mapping; `method` is that of a release of one file."""

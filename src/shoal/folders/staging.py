@@ -180,12 +180,12 @@ class Staging:
         """Return the bases of the files of every unit."""
         return [unit.base for unit in self._stages[stage]]
 
-    def drop(self, stage: str) -> None:
+    def drop(self, stage: str, suffixes: tuple[str, ...] = ("",)) -> None:
         """Remove the files of a stage that nothing needs any more; its facts stay."""
         for unit in self._stages[stage]:
-            for suffix in unit.suffixes:
+            for suffix in suffixes:
                 staged_file(unit.base, suffix).unlink(missing_ok=True)
-            _mark_dropped(unit)
+            _mark_dropped(unit, suffixes)
 
     def repair(self, error: LostFile) -> None:
         """Make a lost file again, with whatever that needs."""
@@ -291,11 +291,12 @@ def _kept(unit: Unit, *, fast: bool = False) -> Facts | None:
     return facts
 
 
-def _mark_dropped(unit: Unit) -> None:
+def _mark_dropped(unit: Unit, suffixes: tuple[str, ...]) -> None:
     path = unit.base.with_suffix(".json")
     kept = json.loads(path.read_text(encoding="utf-8"))
+    files = {suffix: size for suffix, size in kept["files"].items() if suffix not in suffixes}
     with atomically(path) as temporary:
-        temporary.write_text(json.dumps({**kept, "files": {}}), encoding="utf-8")
+        temporary.write_text(json.dumps({**kept, "files": files}), encoding="utf-8")
 
 
 def staged_bytes(folder: Path) -> int:

@@ -21,6 +21,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal.arrays import Floats, Ints
 from shoal.errors import PromiseError, UsageError, WriteError
@@ -28,6 +29,7 @@ from shoal.folders.staging import Facts, Output, Staging, check_unchanged, read_
 from shoal.gate.findings import Finding, Findings
 from shoal.gate.folders import whole
 from shoal.gate.folders.by_file import CheckedFile, FileCheck, as_facts, check_file
+from shoal.gate.folders.labels import Labelled, Ranked, compared, originals_of
 from shoal.gate.folders.promises import RECORDS, Weighted, distinct_tuples, tuple_columns
 from shoal.gate.folders.recount import (
     SETS,
@@ -50,9 +52,11 @@ from shoal.sources.scanning import Files
 from shoal.table.roles import Roles
 from shoal.table.table import Table
 
+Compared = Mapping[str, Ranked | Labelled]  # how columns of ranks and labels are compared, by name
+
 BUCKET_ROWS = 500_000  # records per bucket of the recount
 STAGES = ("write", "recount", "tuples", "closest", "within")  # of the check, which depend on the output
-SUFFIXES = ("", "-before", "-after", "-keys")  # what a file's check stages
+SUFFIXES = ("", "-before", "-after", "-keys", "-labels")  # what a file's check stages
 SUCCESS = "_SUCCESS"  # an empty file that says that the folder is complete, as Hadoop and Spark write it
 
 
@@ -137,6 +141,7 @@ def stage_checked(checked: CheckedFile, output: Output) -> Facts:
     output.write(checked.before, "-before")
     output.write(checked.after, "-after")
     output.write(checked.keys, "-keys")
+    output.write(checked.labels, "-labels")
     return {
         "counts": list(checked.counts),
         "moments": checked.moments,
@@ -285,7 +290,8 @@ class FolderWriter:
         drawn, people_rows = drawn_rows(self.rows.total)
         buckets = -(-self.rows.total // BUCKET_ROWS)
         columns = known_columns(self.guarantees, self.released)
-        sets = self._sets(columns, written)
+        how = compared([read_staged(base, "-labels") for base in staging.bases("write")])
+        sets = self._sets(columns, written, how)
         bases = tuple(staging.bases("write"))
         ends = np.cumsum([[0] * len(written), *np.array([f["counts"] for f in written]).T], axis=0)
         slices = [tuple((int(a), int(b)) for a, b in zip(ends[i], ends[i + 1], strict=True)) for i in range(buckets)]
@@ -297,9 +303,11 @@ class FolderWriter:
                 f"Nothing was written. The files have {total:,} records in all, but the input has {self.rows.total:,}."
             )
         before, after, keys = (self._drawn(suffix) for suffix in ("-before", "-after", "-keys"))
-        people = self._people(before, keys, drawn, people_rows, written)
+        people = self._people(before, keys, drawn, people_rows, written, how)
         linked = self._linked(tasks_of, sets, people)
-        same = {name: next(s.name for s in sets if s.keys == self._set(name, columns, written).keys) for name in SETS}
+        same = {
+            name: next(s.name for s in sets if s.keys == self._set(name, columns, written, how).keys) for name in SETS
+        }
         classes = {name: _worst([f["classes"][same[name]] for f in counted]) for name in SETS}
         return WholeCheck(
             before, after, self.rows.total, columns, classes, {name: linked[same[name]] for name in SETS},
@@ -318,18 +326,21 @@ class FolderWriter:
         parts = [read_staged(base) for base in self.staging.bases("tuples")]
         return Weighted(distinct_again(parts), self.released)
 
-    def _set(self, name: str, columns: KnownColumns, written: Sequence[Facts]) -> ColumnSet:
+    def _set(self, name: str, columns: KnownColumns, written: Sequence[Facts], how: Compared) -> ColumnSet:
         chosen = getattr(columns, name)
         places = sorted(self.released.index(column) for column in chosen)
         numbers = {column for facts in written for column in facts["new_numbers"]}
-        changed = tuple(p for p in places if self.released[p] in numbers)
-        return ColumnSet(name, changed, tuple(p for p in places if p not in changed))
+        changed = tuple(p for p in places if self.released[p] in numbers and self.released[p] not in how)
+        ranked = tuple(p for p in places if isinstance(how.get(self.released[p]), Ranked))
+        labelled = tuple(p for p in places if isinstance(how.get(self.released[p]), Labelled))
+        exact = tuple(p for p in places if p not in (*changed, *ranked, *labelled))
+        return ColumnSet(name, changed, exact, ranked, labelled)
 
-    def _sets(self, columns: KnownColumns, written: Sequence[Facts]) -> tuple[ColumnSet, ...]:
+    def _sets(self, columns: KnownColumns, written: Sequence[Facts], how: Compared) -> tuple[ColumnSet, ...]:
         """Return the sets of columns, equal ones once."""
         sets: list[ColumnSet] = []
         for name in SETS:
-            made = self._set(name, columns, written)
+            made = self._set(name, columns, written, how)
             if not any(made.keys == other.keys for other in sets):
                 sets.append(made)
         return tuple(sets)
@@ -344,17 +355,29 @@ class FolderWriter:
             return pl.concat(texts, how="vertical_relaxed")
 
     def _people(
-        self, before: pl.DataFrame, keys: pl.DataFrame, drawn: Ints, people: Ints, written: Sequence[Facts]
+        self,
+        before: pl.DataFrame,
+        keys: pl.DataFrame,
+        drawn: Ints,
+        people: Ints,
+        written: Sequence[Facts],
+        how: Compared,
     ) -> People:
         places = np.searchsorted(drawn, people)
         scales, originals = {}, {}
         numbers = {name for facts in written for name in facts["new_numbers"]}
+        by_place: dict[int, Ranked | Labelled] = {}
+        labels: dict[int, NDArray[Any]] = {}
         for place, name in enumerate(self.released):
+            if name in how:
+                by_place[place] = how[name]
+                labels[place] = originals_of(before[name][places], how[name])
+                continue
             if name not in numbers:
                 continue
             scales[place] = _deviation([facts["moments"][name] for facts in written])
             originals[place] = before[name].cast(pl.Float64).to_numpy()[places] / scales[place]
-        return People(keys[places], originals, scales)
+        return People(keys[places], originals, scales, by_place, labels)
 
     def _linked(
         self, tasks: Sequence[BucketTask], sets: Sequence[ColumnSet], people: People

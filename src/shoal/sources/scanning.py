@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from shoal.errors import InputError, ShoalError, UsageError, unknown
 from shoal.places.place import Place
 from shoal.sources.format import declared_formats, format_of
@@ -21,6 +23,7 @@ from shoal.sources.roles_file import read_roles
 from shoal.table.roles import Roles
 from shoal.table.table import Table
 
+TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 TEXT_OPTIONS = ("delimiter", "encoding", "decimal")
 ROLE_ARGUMENTS = (
     *("identifiers", "quasi", "confidential", "weight", "unit", "drop", "as_is", "derived", "no_confidential"),
@@ -154,6 +157,30 @@ def names_folder(data: Any) -> bool:
         return False
     text = os.fspath(data)
     return os.path.isdir(text) or (glob.has_magic(text) and not os.path.exists(text))
+
+
+def is_one_file(data: Any, target: Path) -> bool:
+    """Whether the data are one file and its release gets the name of a file in the same format, not of a folder."""
+    if not isinstance(data, str | os.PathLike):
+        return False
+    path = Path(os.fspath(data)).expanduser()
+    return path.is_file() and path.suffix != "" and path.suffix.lower() == target.suffix.lower()
+
+
+def cells_of(data: Any, limit: int) -> int:
+    """Return the number of cells of a file, rows times columns; 0 if it cannot be above the limit, or is not known."""
+    if not isinstance(data, str | os.PathLike) or not os.path.isfile(os.path.expanduser(os.fspath(data))):
+        return 0
+    path = Path(data).expanduser()
+    if path.suffix.lower() == ".parquet":
+        lazy = pl.scan_parquet(path)
+        return int(lazy.select(pl.len()).collect().item()) * len(lazy.collect_schema())
+    if path.suffix.lower() not in TEXT_ENDINGS or path.stat().st_size < 2 * limit:  # a cell and what ends it
+        return 0
+    with open(path, "rb") as file:
+        header = file.readline()
+        lines = sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 22), b""))
+    return lines * (1 + max(header.count(mark) for mark in (b",", b";", b"\t", b"|")))
 
 
 def _paths(data: Any) -> list[Path]:

@@ -155,19 +155,7 @@ def check_size(columns: MixedColumns) -> None:
     """Raise an error if labels are nearly unique or too many, or if the matrix would be too large."""
     n = columns.table.rows
     for name, label in columns.labels.items():
-        distinct = sum(text is not None for text in label.texts)
-        if label.kind == "ordinal":
-            continue
-        if distinct > 2 and distinct >= NEARLY_UNIQUE * n:
-            raise InputError(
-                f"The column {name!r} has {distinct:,} different values in {n:,} records and looks like an identifier. "
-                f"Remove it (--identifiers {name} or --drop {name}), or merge its values into a few categories first."
-            )
-        if distinct > MOST_VALUES:
-            raise InputError(
-                f"The nominal column {name!r} has {distinct:,} different values; at most {MOST_VALUES:,} can be "
-                f"grouped. {_ways_out(name)}"
-            )
+        check_labels(name, label.kind, sum(text is not None for text in label.texts), n)
     size = 8 * n * columns.dimensions
     if size > MOST_BYTES and columns.labels:
         largest = max(columns.labels.values(), key=lambda label: label.dimensions)
@@ -175,6 +163,22 @@ def check_size(columns: MixedColumns) -> None:
             f"The columns to protect have {columns.dimensions:,} dimensions, one per value of a nominal column. They "
             f"need {size / 1e9:.1f} GB for {n:,} records, and at most {MOST_BYTES / 1e9:.0f} GB are possible. "
             f"{largest.name!r} has the most values ({len(largest.texts):,}). {_ways_out(largest.name)}"
+        )
+
+
+def check_labels(name: str, kind: str, distinct: int, n: int) -> None:
+    """Raise an error if the labels of a nominal column are nearly unique, or too many."""
+    if kind == "ordinal":
+        return
+    if distinct > 2 and distinct >= NEARLY_UNIQUE * n:
+        raise InputError(
+            f"The column {name!r} has {distinct:,} different values in {n:,} records and looks like an identifier. "
+            f"Remove it (--identifiers {name} or --drop {name}), or merge its values into a few categories first."
+        )
+    if distinct > MOST_VALUES:
+        raise InputError(
+            f"The nominal column {name!r} has {distinct:,} different values; at most {MOST_VALUES:,} can be "
+            f"grouped. {_ways_out(name)}"
         )
 
 

@@ -19,6 +19,7 @@ from shoal.gate.cells import comparable, differing, is_number, numbers
 from shoal.gate.checks import every_release, exposure, only_stars, roles, traces
 from shoal.gate.context import CheckContext
 from shoal.gate.findings import BLOCK, Finding, as_sentences
+from shoal.gate.folders.labels import has_labels, values_of_file
 from shoal.gate.folders.promises import confidential_of, value_name
 from shoal.gate.folders.recount import GONE, SETS, key_name
 from shoal.gate.guarantees import Guarantees
@@ -66,6 +67,7 @@ class CheckedFile:
     Attributes:
         new_numbers: The protected columns that hold numbers before and after, some of them changed.
         suppressed: The number of suppressed records.
+        labels: The distinct values of the protected columns that are compared by labels or ranks.
     """
 
     findings: tuple[Finding, ...]
@@ -77,6 +79,7 @@ class CheckedFile:
     moments: dict[str, tuple[float, float, float]]
     new_numbers: tuple[str, ...]
     suppressed: int
+    labels: pl.DataFrame
 
 
 def check_file(path: Path, before: pl.DataFrame, expected: pl.DataFrame | None, check: FileCheck) -> CheckedFile:
@@ -103,6 +106,7 @@ def check_file(path: Path, before: pl.DataFrame, expected: pl.DataFrame | None, 
     order = np.argsort(bucket, kind="stable")
     drawn = check.drawn
     values = [value_of(written.frame[name]).alias(value_name(name)) for name in confidential_of(check.guarantees)]
+    labels = [name for name in context.columns.protected if name in before.columns and has_labels(context, name)]
     return CheckedFile(
         findings=tuple(findings),
         tuples=keys.with_columns(suppressed_in(context), *values)[order],
@@ -111,8 +115,9 @@ def check_file(path: Path, before: pl.DataFrame, expected: pl.DataFrame | None, 
         after=written.frame[drawn],
         keys=keys[drawn],
         moments={name: _moments(before[name]) for name in context.columns.protected if before[name].dtype.is_numeric()},
-        new_numbers=tuple(name for name in context.columns.protected if _is_new_number(context, name)),
+        new_numbers=tuple(n for n in context.columns.protected if n not in labels and _is_new_number(context, n)),
         suppressed=int((~context.kept).sum()),
+        labels=values_of_file(context, keys, labels, [key_name(check.released.index(name)) for name in labels]),
     )
 
 

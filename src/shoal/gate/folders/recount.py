@@ -6,15 +6,18 @@ pass finds the distance of the closest tuple in each bucket, the second counts t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal.arrays import Floats, Ints
 from shoal.gate.cells import numbers
-from shoal.gate.figures import NEAR
+from shoal.gate.figures import CELLS, NEAR, TREE_DIMENSIONS
+from shoal.gate.folders.labels import Labelled, Ranked, codes, coordinates
 
 SETS = ("protected", "known", "released", "not_confidential")
 GONE = "gone"  # a bit for each set of columns: whether a record is suppressed in it
@@ -39,10 +42,17 @@ class ColumnSet:
     name: str
     changed: tuple[int, ...]
     exact: tuple[int, ...]
+    ranked: tuple[int, ...] = ()
+    labelled: tuple[int, ...] = ()
 
     @property
     def keys(self) -> list[str]:
-        return [key_name(place) for place in (*self.changed, *self.exact)]
+        return [key_name(place) for place in sorted((*self.changed, *self.exact, *self.ranked, *self.labelled))]
+
+    @property
+    def agrees_exactly(self) -> bool:
+        """Whether every column must agree."""
+        return not (self.changed or self.ranked or self.labelled)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,11 +61,15 @@ class People:
 
     Attributes:
         scales: The standard deviation of the original of each changed column.
+        compared: How columns of ranks and labels are compared, by place.
+        labels: The original of these, as a rank or a code.
     """
 
     cells: pl.DataFrame
     originals: dict[int, Floats]
     scales: dict[int, float]
+    compared: dict[int, Ranked | Labelled] = field(default_factory=dict)
+    labels: dict[int, NDArray[Any]] = field(default_factory=dict)
 
 
 def count_classes(tuples: pl.DataFrame, sets: Sequence[ColumnSet]) -> dict[str, tuple[int, int, int]]:
@@ -74,7 +88,7 @@ def closest(tuples: pl.DataFrame, columns: ColumnSet, people: People) -> Floats:
     space = _Near(tuples, columns, people)
     best = np.full(people.cells.height, np.inf)
     if space.points.shape[0]:
-        best[space.known] = space.tree.query(space.wanted)[0] if columns.changed else 0.0
+        best[space.known] = 0.0 if columns.agrees_exactly else space.closest()
     return best
 
 
@@ -84,12 +98,11 @@ def records_within(tuples: pl.DataFrame, columns: ColumnSet, people: People, lim
     total = np.zeros(people.cells.height, dtype=np.int64)
     if not space.points.shape[0]:
         return total
-    if not columns.changed:
+    if columns.agrees_exactly:
         records = np.bincount(space.block, weights=space.sizes, minlength=space.blocks)
         total[space.known] = records[space.person_block].astype(np.int64)
         return total
-    near = space.tree.query_ball_point(space.wanted, limits[space.known])
-    total[space.known] = [int(space.sizes[places].sum()) for places in near]
+    total[space.known] = space.within(limits[space.known])
     return total
 
 
@@ -99,6 +112,12 @@ def own_distance(columns: ColumnSet, people: People) -> Floats:
     for place in columns.changed:
         released = released_numbers(people.cells[key_name(place)]) / people.scales[place]
         squares += (people.originals[place] - released) ** 2
+    for place in (*columns.ranked, *columns.labelled):
+        how, cells = people.compared[place], people.cells[key_name(place)]
+        if isinstance(how, Ranked):
+            squares += (people.labels[place] - coordinates(cells, how.of_key)) ** 2
+        else:
+            squares += (people.labels[place] != codes(cells, how.of_key)) * how.cost
     return np.asarray(np.sqrt(squares))
 
 
@@ -110,7 +129,8 @@ def limits_of(best: Floats) -> Floats:
 class _Near:
     """The distinct tuples of a bucket that agree with somebody in the exact columns, and those people.
 
-    A further dimension separates tuples that differ in the exact columns.
+    Labels are scaled indicators, and a further dimension separates tuples that differ in the exact columns. With too
+    many dimensions for a tree, all pairs are compared.
     """
 
     def __init__(self, tuples: pl.DataFrame, columns: ColumnSet, people: People) -> None:
@@ -138,10 +158,26 @@ class _Near:
         self.known = np.flatnonzero(here[person_block])
         self.person_block = person_block[self.known].astype(np.int64)
         points = [released_numbers(distinct[key_name(place)]) / people.scales[place] for place in columns.changed]
-        people_points = [people.originals[place][self.known] for place in columns.changed]
+        wanted_points = [people.originals[place][self.known] for place in columns.changed]
+        for place in columns.ranked:
+            how = people.compared[place]
+            points.append(coordinates(distinct[key_name(place)], how.of_key))
+            wanted_points.append(people.labels[place][self.known])
+        self.labels: list[tuple[Ints, Ints, Labelled]] = []  # of the tuples, of the people
+        for place in columns.labelled:
+            how = people.compared[place]
+            assert isinstance(how, Labelled)
+            labels = codes(distinct[key_name(place)], how.of_key), people.labels[place][self.known]
+            self.labels.append((*labels, how))
+        self.tree: Any = None
+        by_tree = len(points) + sum(how.count for _, _, how in self.labels) <= TREE_DIMENSIONS
+        for here_, there, how in self.labels if by_tree else ():
+            unit = np.eye(how.count) * np.sqrt(how.cost / 2.0)
+            points += list(unit[:, here_])
+            wanted_points += list(unit[:, there])
         self.points = np.column_stack([*points, self.block.astype(np.float64)])
-        self.wanted = np.column_stack([*people_points, self.person_block.astype(np.float64)])
-        if self.points.shape[0] and self.wanted.shape[0]:
+        self.wanted = np.column_stack([*wanted_points, self.person_block.astype(np.float64)])
+        if self.points.shape[0] and self.wanted.shape[0] and by_tree:
             both = np.vstack([self.points[:, :-1], self.wanted[:, :-1]])
             apart = 2.0 * float(np.sqrt((np.ptp(both, axis=0) ** 2).sum())) + 1.0
             self.points[:, -1] *= apart
@@ -149,3 +185,34 @@ class _Near:
             from scipy.spatial import cKDTree
 
             self.tree = cKDTree(self.points)
+
+    def closest(self) -> Floats:
+        """Return the distance of each known person to the closest tuple."""
+        if self.tree is not None:
+            return np.asarray(self.tree.query(self.wanted)[0], dtype=np.float64)
+        return np.concatenate([distances.min(axis=1) for distances in self._distances()] or [np.empty(0)])
+
+    def within(self, limits: Floats) -> Ints:
+        """Return the number of records at no more than this distance of each known person."""
+        if self.tree is not None:
+            near = self.tree.query_ball_point(self.wanted, limits)
+            return np.array([int(self.sizes[places].sum()) for places in near], dtype=np.int64)
+        start, totals = 0, [np.empty(0, dtype=np.int64)]
+        for distances in self._distances():
+            stop = start + len(distances)
+            totals.append((distances <= limits[start:stop, None]) @ self.sizes)
+            start = stop
+        return np.concatenate(totals)
+
+    def _distances(self) -> Iterator[Floats]:
+        """Yield the distances of some people to all tuples; infinite if the exact columns differ."""
+        step = max(1, CELLS // max(self.sizes.size, 1))
+        for start in range(0, self.known.size, step):
+            rows = slice(start, start + step)
+            squares = np.zeros((self.wanted[rows].shape[0], self.sizes.size))
+            for a, b in zip(self.wanted[rows, :-1].T, self.points[:, :-1].T, strict=True):
+                squares += (a[:, None] - b[None, :]) ** 2
+            for here, there, how in self.labels:
+                squares += (there[rows, None] != here[None, :]) * how.cost
+            squares[self.person_block[rows, None] != self.block[None, :]] = np.inf
+            yield np.sqrt(squares)

@@ -67,7 +67,10 @@ MICROAGGREGATE = Protection(
     roles=("quasi", "weight", "order"),
     place=1,
     on_files="leaves.protect",
-    on_files_options=("k", "method", "quasi", "scaling", "importance", "round", "effort", "leaf", "rounds", "seed"),
+    on_files_options=(
+        *("k", "method", "quasi", "aggregate", "round", "scaling", "importance", "effort", "leaf", "rounds"),
+        *("leaves_above", "seed"),
+    ),
 )
 DECLARED = (MICROAGGREGATE,)
 
@@ -154,6 +157,14 @@ def microaggregate(
     rounds: Annotated[
         int, Option("Searches across the borders of the leaves, after the first one.", 0, on_files=True)
     ] = 1,
+    leaves_above: Annotated[
+        int,
+        Option(
+            "Cells (rows times columns) of a single file above which the command searches it in leaves, as a folder.",
+            1,
+            on_files=True,
+        ),
+    ] = 100_000_000,
     start: Annotated[
         Any, Option("A partition among the first chromosomes.", of=("genetic",), on_command_line=False)
     ] = None,

@@ -79,10 +79,20 @@ def _without_residue(centroids: Floats) -> Floats:
     return centroids
 
 
-def modes(groups: NDArray[Any], codes: NDArray[Any], count: int, weights: Floats | None = None) -> Ints:
-    """Return the most frequent code of each group (by weight); ties: the more frequent overall, then the lower code."""
+def modes(
+    groups: NDArray[Any],
+    codes: NDArray[Any],
+    count: int,
+    weights: Floats | None = None,
+    overall: NDArray[Any] | None = None,
+) -> Ints:
+    """Return the most frequent code of each group (by weight); ties: the more frequent overall, then the lower code.
+
+    Args:
+        overall: The frequency of each code, if the groups are not those of all records.
+    """
     group, code, mass = _pairs(groups, codes, count, weights)
-    overall = np.bincount(codes, weights, minlength=count)
+    overall = np.bincount(codes, weights, minlength=count) if overall is None else overall
     order = np.lexsort((code, -overall[code], -mass, group))
     first = np.searchsorted(group, np.arange(int(group[-1]) + 1))  # the pairs are sorted by group before and after
     return np.asarray(code[order[first]], dtype=np.int64)

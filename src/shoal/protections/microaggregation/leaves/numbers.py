@@ -41,11 +41,35 @@ class Scale:
         return np.asarray((values - self.lowest) / self.width)
 
 
-def scaled(values: Sequence[NDArray[Any]], scales: Sequence[Scale]) -> Floats:
-    """Return scaled columns as an array of records by columns."""
-    out = np.empty((len(values[0]), len(scales)))
-    for j, (column, scale) in enumerate(zip(values, scales, strict=True)):
-        out[:, j] = scale.of(column)
+@dataclass(frozen=True)
+class Indicators:
+    """The scaling of a nominal column of so many values: one column per value, `factor` for the record's own."""
+
+    count: int
+    factor: float
+
+
+Scaling = Scale | Indicators
+
+
+def width_of(scales: Sequence[Scaling]) -> int:
+    """Return the number of dimensions."""
+    return sum(scale.count if isinstance(scale, Indicators) else 1 for scale in scales)
+
+
+def scaled(values: Sequence[NDArray[Any]], scales: Sequence[Scaling]) -> Floats:
+    """Return scaled columns as an array of records by dimensions: numbers, and indicators of codes."""
+    out = np.empty((len(values[0]), width_of(scales)))
+    place = 0
+    for column, scale in zip(values, scales, strict=True):
+        if isinstance(scale, Indicators):
+            part = out[:, place : place + scale.count]
+            part[:] = 0.0
+            part[np.arange(len(column)), column] = scale.factor
+            place += scale.count
+        else:
+            out[:, place] = scale.of(column)
+            place += 1
     return out
 
 
@@ -55,15 +79,39 @@ def whole_sum(values: NDArray[np.float64]) -> int:
     >>> whole_sum(np.array([0.5, 0.25])) == 3 * 2**58
     True
     """
+    high, low = _halves(values)
+    return (int(high.sum()) << HALF) + int(low.sum())
+
+
+def whole_sums(codes: NDArray[Any], values: NDArray[np.float64], count: int) -> list[int]:
+    """Return the whole sum of the numbers of each code.
+
+    >>> whole_sums(np.array([0, 1, 1]), np.array([0.5, 0.25, 0.25]), 2) == [2**59, 2**59]
+    True
+    """
+    sums = np.zeros((2, count), dtype=np.int64)
+    for total, part in zip(sums, _halves(values), strict=True):
+        np.add.at(total, codes, part)
+    return [(int(a) << HALF) + int(b) for a, b in sums.T]
+
+
+def _halves(values: NDArray[np.float64]) -> tuple[Ints, Ints]:
+    """Return numbers from 0 to 1 in units of 2^-60, the upper and the lower half of the bits."""
     parts = np.rint(values * 2.0**BITS).astype(np.int64)
-    return (int((parts >> HALF).sum()) << HALF) + int((parts & ((1 << HALF) - 1)).sum())
+    return parts >> HALF, parts & ((1 << HALF) - 1)
 
 
-def mean_and_deviation(total: int, squares: int, n: int) -> tuple[float, float]:
-    """Return the mean and the standard deviation, from two whole sums."""
-    mean = Fraction(total, n << BITS)
-    variance = Fraction(squares, n << BITS) - mean * mean
+def mean_and_deviation(total: int, squares: int, mass: int) -> tuple[float, float]:
+    """Return the mean and the standard deviation, from whole sums: of the values, of their squares, of the weights."""
+    mean = Fraction(total, mass)
+    variance = Fraction(squares, mass) - mean * mean
     return float(mean), float(max(variance, Fraction(0))) ** 0.5
+
+
+def gini(masses: Sequence[int]) -> float:
+    """Return the probability that two records differ: the sum of p(1 - p), from whole sums."""
+    total = sum(masses)
+    return float(sum(Fraction(mass, total) * (1 - Fraction(mass, total)) for mass in masses))
 
 
 def hashed(rows: Ints, seed: int) -> NDArray[np.uint64]:
@@ -91,6 +139,24 @@ def decimals(values: NDArray[np.float64], k: int) -> int | None:
         if bool((np.rint(values * unit) / unit == values).all()):
             return digits
     return None
+
+
+def weighted_means(values: NDArray[np.float64], weights: Floats, labels: Ints, starts: Ints, sizes: Ints) -> Floats:
+    """Return the weighted mean of each group, whose records are added in the order of their values and weights.
+
+    Groups with the same values and weights so have the same mean, bit for bit.
+    """
+    order = np.lexsort((weights, values, labels))
+    inside, mass = values[order], weights[order]
+    sums, masses = np.zeros(sizes.size), np.zeros(sizes.size)
+    middle = inside[starts]
+    for place in range(int(sizes.max())):
+        open_ = np.flatnonzero(sizes > place)
+        rows = starts[open_] + place
+        sums[open_] += mass[rows] * (inside[rows] - middle[open_])
+        masses[open_] += mass[rows]
+    lowest, highest = np.minimum.reduceat(inside, starts), np.maximum.reduceat(inside, starts)
+    return np.clip(sums / masses + middle, lowest, highest) + 0.0
 
 
 def group_means(values: NDArray[np.float64], order: Ints, starts: Ints, sizes: Ints, digits: int | None) -> Floats:

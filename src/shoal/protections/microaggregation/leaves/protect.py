@@ -6,29 +6,46 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 
-from shoal.arrays import Ints
+from shoal.arrays import Floats, Indices, Ints
 from shoal.engine.control import current
-from shoal.errors import ArgumentError, InputError, UsageError, check_k
+from shoal.errors import InputError, UsageError, check_k
 from shoal.folders.columns import check_checksums
 from shoal.folders.release import StagedResult
 from shoal.folders.staging import Facts, Staging, read_staged
 from shoal.folders.writing import Rows
 from shoal.gate.promises import KAnonymity
 from shoal.notices import notice
-from shoal.protections.microaggregation.leaves.numbers import EXACT, Scale, mean_and_deviation, scaled
+from shoal.protections.microaggregation.leaves.labels import Values, joined
+from shoal.protections.microaggregation.leaves.numbers import (
+    BITS,
+    EXACT,
+    Indicators,
+    Scale,
+    Scaling,
+    gini,
+    mean_and_deviation,
+    scaled,
+    width_of,
+)
 from shoal.protections.microaggregation.leaves.stages import (
+    MEASURED,
+    Columns,
     LeafUnit,
     MeasureTask,
     ReadTask,
     RouteTask,
     SearchTask,
+    StagedFile,
     column,
+    label_suffix,
     look,
     measure,
     new_values,
@@ -39,13 +56,36 @@ from shoal.protections.microaggregation.leaves.stages import (
 )
 from shoal.protections.microaggregation.leaves.tree import Tree, build_tree
 from shoal.sources.scanning import Files
+from shoal.table.frames import with_series
+from shoal.table.mixed import check_labels, dated
 from shoal.table.roles import Roles
 from shoal.table.table import Table, all_constant, some_constant, too_wide
 
 METHODS = ("auto", "blocks")
 FEWEST = 20  # records of a leaf, in units of k
 SAMPLE_PER_LEAF, SAMPLE_AT_LEAST, SAMPLE_AT_MOST = 1_000, 20_000, 400_000
-NOT_YET = ("weight", "unit", "derived")  # roles that a search by leaves does not support
+NOT_YET = ("unit", "derived")  # roles that a search by leaves does not support
+
+
+@dataclass(frozen=True)
+class NewColumns:
+    """How new values become columns.
+
+    Attributes:
+        names: The protected columns.
+        kinds: The kind of each.
+        whole: The columns of numbers that are rounded.
+        integers: Whether these are whole numbers in every file.
+        values: The values of each column of labels.
+        used: The codes of each column of labels that a group has.
+    """
+
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+    whole: tuple[str, ...]
+    integers: bool
+    values: Mapping[str, Values]
+    used: Mapping[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -55,16 +95,24 @@ class LeafValues:
     bases: tuple[Path, ...]
     slices: tuple[tuple[int, int], ...]
     first: int
-    names: tuple[str, ...]
-    whole: tuple[str, ...]
-    integers: bool
+    columns: NewColumns
 
     def frame(self, table: Table) -> Any:
         """Return the protected data frame of the file."""
-        values = new_values(self.bases, self.slices, self.first, table.rows, len(self.names))
-        frame = table.protected(dict(zip(self.names, values, strict=True)))
-        kind = pl.Int64 if self.integers else pl.Float64
-        return frame.with_columns(frame.get_column(name).cast(kind) for name in self.whole)
+        names, kinds = self.columns.names, self.columns.kinds
+        new = new_values(self.bases, self.slices, self.first, table.rows, len(names))
+        numbers, series = {}, {}
+        for name, kind, made in zip(names, kinds, new, strict=True):
+            if kind == "number":
+                numbers[name] = made
+            elif kind == "date":
+                series[name] = dated(table[name].series, made)
+            else:
+                one = self.columns.values[name].series(name, made, self.columns.used[name])
+                series[name] = nw.from_native(one, series_only=True)
+        frame = with_series(table.protected(numbers), series)
+        kind_of_whole = pl.Int64 if self.columns.integers else pl.Float64
+        return frame.with_columns(frame.get_column(name).cast(kind_of_whole) for name in self.columns.whole)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,15 +122,13 @@ class AllLeafValues:
     bases: tuple[Path, ...]
     ends: Ints
     first: tuple[int, ...]
-    names: tuple[str, ...]
-    whole: tuple[str, ...]
-    integers: bool
+    columns: NewColumns
 
     def of_file(self, number: int) -> LeafValues:
         """Return the new values of one file."""
         starts = self.ends[:, number - 1].tolist() if number else [0] * len(self.bases)
         slices = tuple(zip(starts, self.ends[:, number].tolist(), strict=True))
-        return LeafValues(self.bases, slices, self.first[number], self.names, self.whole, self.integers)
+        return LeafValues(self.bases, slices, self.first[number], self.columns)
 
 
 def protect_files(files: Files, staging: Staging, arguments: Mapping[str, Any], seed: int) -> StagedResult:
@@ -92,29 +138,26 @@ def protect_files(files: Files, staging: Staging, arguments: Mapping[str, Any], 
             f"In a folder of files, the method must be {' or '.join(METHODS)}, not {arguments['method']!r}. Protect "
             "one file to use another method."
         )
-    for name, usual in (("missing", "error"), ("aggregate", "mean")):
-        if arguments[name] != usual:
-            raise ArgumentError(f"In a folder of files, {name} must be {usual}. Or protect one file.", name)
     started, k = time.perf_counter(), int(arguments["k"])
     leaf = int(arguments["leaf"])
     if leaf < FEWEST * k:
         raise UsageError(f"leaf must be at least {FEWEST} k = {FEWEST * k}, not {leaf}. Use a larger --leaf.")
     [first] = staging.run("look", look, [(files.for_workers, tuple(arguments["quasi"]))], ())
-    roles, names = Roles(**first["roles"]), tuple(first["names"])
-    for role in NOT_YET:
-        if getattr(roles, role):
-            raise UsageError(
-                f"In a folder of files, microaggregate does not support --{role} yet. Remove it, or protect one file."
-            )
-    tasks = [ReadTask(files.for_workers, path, tuple(first["columns"]), roles, names, k) for path in files.paths]
-    read_facts = staging.run("read", read, tasks)
+    roles, names, kinds = Roles(**first["roles"]), tuple(first["names"]), tuple(first["kinds"])
+    _check_roles(roles, arguments["aggregate"])
+    tasks = [ReadTask(files.for_workers, path, tuple(first["columns"]), roles, names, kinds, k) for path in files.paths]
+    labels = [j for j, kind in enumerate(kinds) if kind not in MEASURED]
+    read_facts = staging.run("read", read, tasks, ("", *(label_suffix(j) for j in labels)))
     rows = Rows(tuple(f["rows"] for f in read_facts), tuple(f["sha256"] for f in read_facts))
     check_checksums(files, rows.sha256)
     check_k(k, rows.total)
-    search_ = _Search(files, staging, arguments, seed, rows, names, k, leaf, read_facts)
-    facts, bases, ends = search_.run()
-    whole = tuple(n for j, n in enumerate(names) if arguments["round"] and all(f["whole"][j] for f in read_facts))
+    search_ = _Search(files, staging, arguments, seed, rows, roles, names, kinds, k, leaf, read_facts, first["is_text"])
+    facts, bases, last = search_.run()
+    whole = tuple(name for name, rounded in zip(names, search_.whole, strict=True) if rounded)
     integers = all(f["integers"][names.index(n)] for n in whole for f in read_facts)
+    used = {names[j]: tuple(sorted(set().union(*(f["used"][j] for f in last)))) for j in labels}
+    values = {names[j]: search_.labels[j][0] for j in labels}
+    columns = NewColumns(names, kinds, whole, integers, values, used)
     return StagedResult(
         rows=rows,
         roles=roles,
@@ -123,9 +166,22 @@ def protect_files(files: Files, staging: Staging, arguments: Mapping[str, Any], 
         k=k,
         facts={**facts, "files": len(files.paths), "seconds": round(time.perf_counter() - started, 4)},
         promises=(KAnonymity(names, k),),
-        new=AllLeafValues(tuple(bases), np.array(ends), rows.first, names, whole, integers),
+        new=AllLeafValues(tuple(bases), np.array([f["ends"] for f in last]), rows.first, columns),
         settings={"leaf": leaf, "rounds": int(arguments["rounds"])},
     )
+
+
+def _check_roles(roles: Roles, aggregate: str) -> None:
+    for role in NOT_YET:
+        if getattr(roles, role):
+            raise UsageError(
+                f"In a folder of files, microaggregate does not support --{role} yet. Remove it, or protect one file."
+            )
+    if aggregate == "median" and roles.weight is not None:
+        raise UsageError(
+            f"The median of a group does not support the weights in {roles.weight!r}. Use --aggregate mean, or no "
+            "--weight."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,52 +191,79 @@ class _Search:
     arguments: Mapping[str, Any]
     seed: int
     rows: Rows
+    roles: Roles
     names: tuple[str, ...]
+    kinds: tuple[str, ...]
     k: int
     leaf: int
     read_facts: Sequence[Facts]
+    is_text: bool
 
-    def run(self) -> tuple[Facts, list[Path], list[list[int]]]:
-        """Return the facts, the staged files with the new values, and where each input file ends in them."""
+    def run(self) -> tuple[Facts, list[Path], Sequence[Facts]]:
+        """Return the facts, the staged files with the new values, and the facts of the last searches."""
         n, staging = self.rows.total, self.staging
         raw = self._range()
         leaves = max(1, round(n / self.leaf))
         size = min(max(SAMPLE_AT_LEAST, SAMPLE_PER_LEAF * leaves), SAMPLE_AT_MOST)
         below = min(2**64 - 1, int(2**64 * (size / n))) if size < n else 2**64 - 1
+        largest = max(f["largest_weight"] for f in self.read_facts)
+        files = self._files()
         measured = staging.run(
-            "measure", measure,
-            [MeasureTask(base, first, raw, self.seed, below)
-             for base, first in zip(staging.bases("read"), self.rows.first, strict=True)],
-        )  # fmt: skip
-        scales = self._scales(raw, measured)
+            "measure", measure, [MeasureTask(file, raw, largest, self.seed, below) for file in files]
+        )
+        columns = self._columns(raw, measured, largest)
         sample = pl.concat([read_staged(base) for base in staging.bases("measure")])
-        points = scaled([sample[column(j)].to_numpy() for j in range(len(self.names))], scales)
+        points = scaled([sample[column(j)].to_numpy() for j in range(len(self.names))], columns.scales)
         rounds = int(self.arguments["rounds"]) if leaves > 1 else 0
         trees = [build_tree(points, leaves, self.seed, turn) for turn in range(rounds + 1)]
-        routed = staging.run(
-            "route", route,
-            [RouteTask(base, first, scales, trees[0])
-             for base, first in zip(staging.bases("read"), self.rows.first, strict=True)],
-        )  # fmt: skip
+        routed = staging.run("route", route, [RouteTask(file, columns.scales, trees[0]) for file in files])
         staging.drop("read")
         facts, stage = routed, "route"
         total: list[Facts] = []
+        totals = _Totals.of(self, columns, measured, largest)
         for turn in range(rounds + 1):
             tree = trees[turn + 1] if turn < rounds else None
             units, slices = self._units(facts)
-            tasks = self._tasks(units, slices, turn, scales, tree, staging.bases(stage))
+            tasks = self._tasks(units, slices, turn, columns, tree, staging.bases(stage))
             name = f"search-{turn}"
             before, stage = stage, name
             facts = staging.run(name, search, tasks)
             staging.drop(before)
             total += facts
-            self._show(facts, name)
-        return self._facts(facts, total, len(units), rounds), staging.bases(stage), [f["ends"] for f in facts]
+            current().show(len(facts), len(facts), totals.searched(facts), name)
+        return self._facts(totals, facts, total, len(units), rounds), staging.bases(stage), facts
 
-    def _range(self) -> tuple[Scale, ...]:
-        """Return the range of each column, as a scale without mean and factor."""
+    @cached_property
+    def labels(self) -> dict[int, tuple[Values, list[Indices]]]:
+        """The values of each column of labels, and the common codes of the codes of each file."""
+        made = {}
+        for j, (name, kind) in enumerate(zip(self.names, self.kinds, strict=True)):
+            if kind not in MEASURED:
+                frames = [read_staged(base, label_suffix(j)) for base in self.staging.bases("read")]
+                made[j] = joined(name, kind, frames, self.files.names, self.roles.order, self.is_text)
+        return made
+
+    @cached_property
+    def whole(self) -> tuple[bool, ...]:
+        """Whether the new values of each column are rounded."""
+        rounded = bool(self.arguments["round"])
+        return tuple(rounded and all(f["whole"][j] for f in self.read_facts) for j in range(len(self.names)))
+
+    def _files(self) -> list[StagedFile]:
+        return [
+            StagedFile(base, first, tuple(self.labels[j][1][i] if j in self.labels else None
+                                          for j in range(len(self.names))))
+            for i, (base, first) in enumerate(zip(self.staging.bases("read"), self.rows.first, strict=True))
+        ]  # fmt: skip
+
+    def _range(self) -> tuple[Scaling, ...]:
+        """Return the range of each column, as a scale without mean and factor; nominal columns have indicators."""
         lowest = np.min([f["lowest"] for f in self.read_facts], axis=0)
         highest = np.max([f["highest"] for f in self.read_facts], axis=0)
+        for j, (values, _) in self.labels.items():
+            present = np.flatnonzero(values.present)
+            lowest[j], highest[j] = present[0], present[-1]
+            check_labels(self.names[j], values.kind, sum(text is not None for text in values.texts), self.rows.total)
         with np.errstate(over="ignore"):
             wide = ~np.isfinite(highest - lowest)
         if wide.any():
@@ -191,29 +274,54 @@ class _Search:
         if constant:
             notice(some_constant(constant))
         return tuple(
-            Scale(float(a), float(b - a) if b > a else 1.0, 0.0, 1.0) for a, b in zip(lowest, highest, strict=True)
+            Indicators(self.labels[j][0].count, 1.0)
+            if kind == "nominal"
+            else Scale(float(a), float(b - a) if b > a else 1.0, 0.0, 1.0)
+            for j, (kind, a, b) in enumerate(zip(self.kinds, lowest, highest, strict=True))
         )
 
-    def _scales(self, raw: Sequence[Scale], measured: Sequence[Facts]) -> tuple[Scale, ...]:
-        """Return the scaling of each column."""
+    def _columns(self, raw: Sequence[Scaling], measured: Sequence[Facts], largest: float) -> Columns:
+        """Return the scaling of each column, and what the new values depend on."""
         importance = self.arguments["importance"] or {}
         for name, weight in importance.items():
             if name not in self.names:
-                raise UsageError(f"The importance names {name!r}, which is not a protected column.")
+                raise UsageError(
+                    f"The importance names {name!r}, which is not a protected column. The protected columns are: "
+                    f"{', '.join(self.names)}."
+                )
             if not 0.0 < weight < math.inf:
                 raise UsageError(f"The importance of {name!r} must be a positive number, not {weight!r}.")
-        scales = []
+        scaling = self.arguments["scaling"]
+        if scaling == "none" and self.labels:
+            listed = ", ".join(self.names[j] for j in self.labels)
+            raise UsageError(
+                f"The columns {listed} hold labels, which must be scaled. Use --scaling standard or --scaling minmax, "
+                "or protect only the columns of numbers."
+            )
+        mass = _mass(measured, self.rows.total)
+        scales: list[Scaling] = []
+        masses: list[Floats | None] = []
         for j, (name, scale) in enumerate(zip(self.names, raw, strict=True)):
+            factor = math.sqrt(importance.get(name, 1.0))
+            if isinstance(scale, Indicators):
+                of_codes = [sum(part) for part in zip(*(f["masses"][j] for f in measured), strict=True)]
+                spread = gini(of_codes) if scaling == "standard" else 2.0
+                scales.append(Indicators(scale.count, factor / math.sqrt(spread) if spread > 0 else 0.0))
+                unit = 1.0 if measured[0]["mass"] is None else largest / 2.0**BITS
+                masses.append(np.array([x * unit for x in of_codes]))
+                continue
             total = sum(int(f["totals"][j]) for f in measured)
             squares = sum(int(f["squares"][j]) for f in measured)
-            mean, deviation = mean_and_deviation(total, squares, self.rows.total)
-            factor = math.sqrt(importance.get(name, 1.0))
-            if self.arguments["scaling"] == "standard":
+            mean, deviation = mean_and_deviation(total, squares, mass)
+            if scaling == "standard":
                 scales.append(Scale(scale.lowest, scale.width, mean, factor / deviation if deviation > 0 else 0.0))
             else:
-                width = scale.width if self.arguments["scaling"] == "none" else 1.0
+                width = scale.width if scaling == "none" else 1.0
                 scales.append(Scale(scale.lowest, scale.width, mean, factor * width))
-        return tuple(scales)
+            masses.append(None)
+        return Columns(
+            self.kinds, tuple(scales), self._digits(), self.whole, tuple(masses), self.arguments["aggregate"]
+        )
 
     def _units(self, facts: Sequence[Facts]) -> tuple[list[LeafUnit], list[tuple[tuple[int, int], ...]]]:
         """Return the units of the next search, and where each lies in the staged files."""
@@ -227,18 +335,13 @@ class _Search:
         units: Sequence[LeafUnit],
         slices: Sequence[tuple[tuple[int, int], ...]],
         turn: int,
-        scales: tuple[Scale, ...],
+        columns: Columns,
         tree: Tree | None,
         bases: Sequence[Path],
     ) -> list[SearchTask]:
-        digits = self._digits()
-        whole = tuple(
-            bool(self.arguments["round"]) and all(f["whole"][j] for f in self.read_facts)
-            for j in range(len(self.names))
-        )
         return [
             SearchTask(
-                unit, number, tuple(bases), part, turn, scales, tree, digits, whole, self.k, self.rows.total,
+                unit, number, tuple(bases), part, turn, columns, tree, self.k, self.rows.total,
                 self.arguments["effort"], self.seed, self.rows.first if tree is None else (),
             )
             for number, (unit, part) in enumerate(zip(units, slices, strict=True))
@@ -255,25 +358,14 @@ class _Search:
             columns.append(most if fits else None)
         return tuple(columns)
 
-    def _show(self, facts: Sequence[Facts], name: str) -> None:
-        within = sum(sum(f["within"]) for f in facts)
-        total = sum(sum(f["total"]) for f in facts)
-        if total > 0:
-            current().show(len(facts), len(facts), 100.0 * within / total, name)
-
-    def _facts(self, last: Sequence[Facts], every: Sequence[Facts], leaves: int, rounds: int) -> Facts:
+    def _facts(self, totals: _Totals, last: Sequence[Facts], every: Sequence[Facts], leaves: int, rounds: int) -> Facts:
         """Return the facts of the release. Sums are added in the order of the leaves, which no split changes."""
-        totals = [math.fsum(f["total"][j] for f in last) for j in range(len(self.names))]
-        lost = [math.fsum(f["lost"][j] for f in last) for j in range(len(self.names))]
-        weigh = [
-            (self.arguments["importance"] or {}).get(name, 1.0) if self.arguments["importance"] else 1.0
-            for name in self.names
-        ]
-        sse, sst = math.fsum(lost), math.fsum(totals)
-        shares = [100.0 * a / b if b > 0 else 0.0 for a, b in zip(lost, totals, strict=True)]
-        plain = [100.0 * a / w for a, w in zip(lost, weigh, strict=True)]
-        whole = math.fsum(b / w for b, w in zip(totals, weigh, strict=True))
-        loss = math.fsum(plain) / whole if whole > 0 else 0.0
+        shares, per_column = totals.per_column(last)
+        varying = [share for share in shares if share is not None]
+        loss = 100.0 * math.fsum(varying) / len(varying)
+        sse, sst = math.fsum(varying) * totals.weight, totals.weight * len(varying)
+        if self.labels:  # what the search minimized, as on one machine
+            sse, sst = totals.squares(last)
         facts: Facts = {
             "n": self.rows.total,
             "d": len(self.names),
@@ -286,12 +378,81 @@ class _Search:
             "groups": sum(f["groups"] for f in last),
             "smallest_group": min(f["smallest"] for f in last),
             "largest_group": max(f["largest"] for f in last),
-            "per_column": {n: {"kind": "number", "loss": s} for n, s in zip(self.names, shares, strict=True)},
+            "per_column": per_column,
             "leaves": leaves,
             "rounds": rounds,
             "effort": self.arguments["effort"],
             "cpu_seconds": round(sum(f["cpu_seconds"] for f in every), 4),
         }
+        if self.labels:
+            facts["dimensions"] = width_of(totals.columns.scales)
         if not self.arguments["quasi"] and not self.files.named_roles.get("quasi"):
             facts["columns"] = list(self.names)
         return facts
+
+
+@dataclass(frozen=True, eq=False)
+class _Totals:
+    """What the loss of a release is compared with. weight: of all records; their number without weights."""
+
+    names: tuple[str, ...]
+    columns: Columns
+    weight: float
+    rows: int
+
+    @classmethod
+    def of(cls, of: _Search, columns: Columns, measured: Sequence[Facts], largest: float) -> _Totals:
+        mass = _mass(measured, of.rows.total)
+        weight = mass / 2.0**BITS * (1.0 if measured[0]["mass"] is None else largest)
+        return cls(of.names, columns, weight, of.rows.total)
+
+    def squares(self, facts: Sequence[Facts]) -> tuple[float, float]:
+        """Return the squared error of the search and the total sum of squares, in all dimensions."""
+        within = math.fsum(x for f in facts for x in f["within"])
+        total = [math.fsum(f["total"][j] for f in facts) for j in range(len(self.names))]
+        for j, (scale, mass) in enumerate(zip(self.columns.scales, self.columns.masses, strict=True)):
+            if isinstance(scale, Indicators):
+                total[j] = self.weight * scale.factor**2 * _gini(mass)
+        return within, math.fsum(total)
+
+    def searched(self, facts: Sequence[Facts]) -> float | None:
+        """Return the loss so far in percent."""
+        within, total = self.squares(facts)
+        return 100.0 * within / total if total > 0 else None
+
+    def per_column(self, last: Sequence[Facts]) -> tuple[list[float | None], dict[str, dict[str, Any]]]:
+        """Return the lost share of each column, None for a constant one, and the facts of each."""
+        shares: list[float | None] = []
+        per_column: dict[str, dict[str, Any]] = {}
+        for j, (name, kind, scale) in enumerate(zip(self.names, self.columns.kinds, self.columns.scales, strict=True)):
+            lost = math.fsum(f["lost"][j] for f in last)
+            facts: dict[str, Any] = {"kind": kind}
+            if isinstance(scale, Indicators):
+                spread = _gini(self.columns.masses[j])
+                share = 2.0 * lost / spread / self.weight if spread > 0 else None
+                within = math.fsum(f["within"][j] for f in last)
+                impure = within / scale.factor**2 / self.weight / spread if spread > 0 else 0.0
+                facts["impurity"] = 100.0 * impure
+            else:
+                total = math.fsum(f["total"][j] for f in last)
+                share = lost / total if total > 0 else None
+            facts["loss"] = 100.0 * (share or 0.0)
+            if kind not in MEASURED:
+                facts["changed"] = sum(f["moved"][j] for f in last) / self.rows
+            if kind == "ordinal":
+                facts["changed_by_more_than_one"] = sum(f["far"][j] for f in last) / self.rows
+            shares.append(share)
+            per_column[name] = facts
+        return shares, per_column
+
+
+def _mass(measured: Sequence[Facts], rows: int) -> int:
+    """Return the sum of the weights in units of the largest, as a whole sum; the number of rows without weights."""
+    masses = [f["mass"] for f in measured]
+    return rows << BITS if masses[0] is None else sum(masses)
+
+
+def _gini(masses: Floats | None) -> float:
+    assert masses is not None
+    shares = masses / masses.sum()
+    return float((shares * (1.0 - shares)).sum())

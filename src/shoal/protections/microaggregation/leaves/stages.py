@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal.arrays import Floats, Indices, Ints
 from shoal.engine.control import Control
@@ -28,20 +29,37 @@ from shoal.engine.partition.search.blocks import blocks
 from shoal.engine.partition.search.prepared import SearchSettings
 from shoal.engine.partition.space import random_state_of, without_oversized
 from shoal.engine.warming import prepare_node
-from shoal.errors import InputError, UsageError
+from shoal.errors import InputError
 from shoal.folders.columns import same_columns
 from shoal.folders.staging import Facts, LostFile, Output, read_staged, staged_file
+from shoal.notices import notice
 from shoal.protections import generic_kernels
-from shoal.protections.microaggregation.leaves.numbers import Scale, decimals, group_means, hashed, scaled, whole_sum
+from shoal.protections.microaggregation.leaves.labels import staged_values
+from shoal.protections.microaggregation.leaves.numbers import (
+    Indicators,
+    Scaling,
+    decimals,
+    group_means,
+    hashed,
+    scaled,
+    weighted_means,
+    whole_sum,
+    whole_sums,
+    width_of,
+)
 from shoal.protections.microaggregation.leaves.tree import Tree
+from shoal.protections.microaggregation.replacement import lower_medians, modes
 from shoal.protections.microaggregation.squared_error import SquaredError
 from shoal.protections.values import check_types, warn_of_identifiers
 from shoal.sources.files import checksum
 from shoal.sources.scanning import Files
-from shoal.table.kinds import kinds_of
+from shoal.table.kinds import kinds_of, labels_of
 from shoal.table.mixed import doubtful_codes
 from shoal.table.roles import Roles
+from shoal.table.table import Table
 
+MEASURED = ("number", "date")
+WEIGHT = "weight"  # the staged name of the weights
 LATER_HOT = 0.12  # first temperature of a round: the groups are good already, but for the borders
 
 
@@ -66,104 +84,168 @@ def look(task: tuple[Files, tuple[str, ...]], output: Output) -> Facts:
     check_types(table, names, "microaggregate", needs="means")
     warn_of_identifiers(table, table.roles.quasi)
     kinds = kinds_of(table, names)
-    labels = [name for name in names if kinds[name] != "number"]
-    if labels:
-        what = "dates" if kinds[labels[0]] == "date" else "labels"
-        raise UsageError(
-            f"The column {labels[0]!r} holds {what}. In a folder of files, microaggregate protects numbers. Name the "
-            f"columns of numbers with --quasi, and give {labels[0]!r} another role, or protect one file."
+    for why, columns in doubtful_codes(table, [n for n in names if kinds[n] == "number"]).items():
+        listed = ",".join(columns)
+        notice(
+            f"{why} may be codes, but Shoal averages them as numbers: {', '.join(columns)}. Use --nominal {listed} if "
+            f"they are codes, --numeric {listed} if they are quantities."
         )
-    for why, columns in doubtful_codes(table, [n for n in names if n not in table.roles.numeric]).items():
-        from shoal.notices import notice
-
-        notice(f"{why} may be codes, but Shoal averages them as numbers: {', '.join(columns)}.")
-    return {"columns": table.columns, "roles": table.roles.as_dict(), "names": list(names)}
+    return {
+        "columns": table.columns,
+        "roles": table.roles.as_dict(),
+        "names": list(names),
+        "kinds": [kinds[name] for name in names],
+        "is_text": table.source is not None and table.source.dialect is not None,
+    }
 
 
 @dataclass(frozen=True)
 class ReadTask:
-    """A file to read. columns: those of the first file, which every file must have."""
+    """A file to read. columns, kinds: those of the first file, which every file must have."""
 
     files: Files
     path: Path
     columns: tuple[str, ...]
     roles: Roles
     names: tuple[str, ...]
+    kinds: tuple[str, ...]
     k: int
 
 
 def read(task: ReadTask, output: Output) -> Facts:
-    """Stage the numbers of a file, and return its rows, its checksum, and the range and type of each column."""
+    """Stage the numbers and codes of a file, and return its rows, its checksum, and the range of each column."""
     sha256 = checksum(task.path)
     table = same_columns(task.files.read(task.path, Roles()), task)
-    kinds = kinds_of(table, task.names)
-    for name, kind in kinds.items():
-        if kind != "number":
-            raise InputError(
-                f"{task.path.name}: the column {name!r} holds numbers in {task.files.names[0]}, but not in this file. "
-                "All files of a table need the same columns."
-            )
+    columns: dict[str, Any] = {}
+    facts: dict[str, list[Any]] = {name: [] for name in ("lowest", "highest", "whole", "integers", "digits")}
     try:
+        kinds = _same_kinds(table, task)
+        check_types(table, task.names, "microaggregate", needs="means")
         table = table.with_missing("error", task.names, kinds)
-        values = table.numbers(task.names, allow_constant=True) + 0.0
+        weights = table.weights()
+        for j, (name, kind) in enumerate(kinds.items()):
+            whole, digits = False, None
+            if kind in MEASURED:
+                values = table[name].days if kind == "date" else table.numbers([name], allow_constant=True)[:, 0]
+                columns[column(j)] = values = values + 0.0
+                whole = kind == "number" and name in table.whole([name])
+                digits = decimals(values, task.k)
+            else:
+                labels = labels_of(table, name, kind)
+                columns[column(j)] = labels.codes
+                values = labels.codes.astype(np.float64)
+                output.write(staged_values(table, labels), label_suffix(j))
+            facts["lowest"].append(float(values.min()))
+            facts["highest"].append(float(values.max()))
+            facts["whole"].append(whole)
+            facts["integers"].append(table[name].series.dtype.is_integer())
+            facts["digits"].append(digits)
     except InputError as error:
         raise InputError(f"{task.path.name}: {error}") from None
-    output.write(pl.DataFrame({column(j): values[:, j] for j in range(values.shape[1])}))
-    whole = table.whole(task.names)
-    series = [table[name].series for name in task.names]
-    return {
-        "rows": table.rows,
-        "sha256": sha256,
-        "lowest": values.min(axis=0).tolist(),
-        "highest": values.max(axis=0).tolist(),
-        "whole": [name in whole for name in task.names],
-        "integers": [s.dtype.is_integer() for s in series],
-        "digits": [decimals(values[:, j], task.k) for j in range(values.shape[1])],
-    }
+    if weights is not None:
+        columns[WEIGHT] = weights
+    output.write(pl.DataFrame(columns))
+    largest = 1.0 if weights is None else float(weights.max())
+    return {"rows": table.rows, "sha256": sha256, "largest_weight": largest, **facts}
+
+
+def label_suffix(j: int) -> str:
+    """Return the suffix of the staged file with the values of column j."""
+    return f"-{column(j)}"
+
+
+KIND_IN_WORDS = {"number": "numbers", "date": "dates", "ordinal": "ordered labels", "nominal": "labels"}
+
+
+def _same_kinds(table: Table, task: ReadTask) -> dict[str, str]:
+    """Return the kind of each column; raise an error if it is not that of the first file."""
+    kinds = kinds_of(table, task.names)
+    for wanted, (name, kind) in zip(task.kinds, kinds.items(), strict=True):
+        if kind != wanted:
+            raise InputError(
+                f"the column {name!r} holds {KIND_IN_WORDS[kind]}, but {KIND_IN_WORDS[wanted]} in "
+                f"{task.files.names[0]}. A column needs the same kind of values in all files: correct the file, or "
+                f"use --nominal {name} if the values are labels in every file."
+            )
+    return kinds
+
+
+@dataclass(frozen=True)
+class StagedFile:
+    """The staged numbers and codes of a file.
+
+    Attributes:
+        base: The staged file.
+        first: The row number of its first record.
+        maps: For each column of labels, the common code of each of the codes of the file.
+    """
+
+    base: Path
+    first: int
+    maps: tuple[Indices | None, ...]
+
+    def frame(self) -> pl.DataFrame:
+        """Return the numbers and the common codes."""
+        frame = read_staged(self.base)
+        new = {column(j): codes[frame[column(j)].to_numpy()] for j, codes in enumerate(self.maps) if codes is not None}
+        return frame.with_columns(pl.Series(name, values) for name, values in new.items())
 
 
 @dataclass(frozen=True)
 class MeasureTask:
-    """The numbers of a file, the row number of its first record, and which rows are in the sample."""
+    """What is to be measured of a file, and which of its rows are in the sample.
 
-    base: Path
-    first: int
-    scales: tuple[Scale, ...]
+    Attributes:
+        scales: The range of each column of numbers, dates or ranks; the number of values of each nominal column.
+        largest: The largest weight of all files.
+    """
+
+    file: StagedFile
+    scales: tuple[Scaling, ...]
+    largest: float
     seed: int
     below: int
 
 
 def measure(task: MeasureTask, output: Output) -> Facts:
     """Return sums and sums of squares of the values in the range 0 to 1, and stage a sample."""
-    frame = read_staged(task.base)
-    totals, squares = [], []
+    frame = task.file.frame()
+    weights = frame[WEIGHT].to_numpy() / task.largest if WEIGHT in frame.columns else None
+    totals, squares, masses = [], [], []
     for j, scale in enumerate(task.scales):
-        unit = scale.to_unit(frame[column(j)].to_numpy())
-        totals.append(whole_sum(unit))
-        squares.append(whole_sum(unit * unit))
-    rows = np.arange(task.first, task.first + frame.height)
+        values = frame[column(j)].to_numpy()
+        if isinstance(scale, Indicators):
+            counts = np.bincount(values, minlength=scale.count).tolist()
+            masses.append(counts if weights is None else whole_sums(values, weights, scale.count))
+            totals.append(0)
+            squares.append(0)
+            continue
+        unit = scale.to_unit(values)
+        totals.append(whole_sum(unit if weights is None else weights * unit))
+        squares.append(whole_sum(unit * unit if weights is None else weights * unit * unit))
+        masses.append([])
+    rows = np.arange(task.file.first, task.file.first + frame.height)
     output.write(frame.filter(pl.Series(hashed(rows, task.seed) < np.uint64(task.below))))
-    return {"totals": totals, "squares": squares}
+    mass = None if weights is None else whole_sum(weights)
+    return {"totals": totals, "squares": squares, "masses": masses, "mass": mass}
 
 
 @dataclass(frozen=True)
 class RouteTask:
-    """The numbers of a file, the row number of its first record, and the tree."""
+    """The numbers and codes of a file, and the tree."""
 
-    base: Path
-    first: int
-    scales: tuple[Scale, ...]
+    file: StagedFile
+    scales: tuple[Scaling, ...]
     tree: Tree
 
 
 def route(task: RouteTask, output: Output) -> Facts:
     """Stage the records of a file sorted by leaf, and return the number in each leaf."""
-    frame = read_staged(task.base)
-    values = [frame[column(j)].to_numpy() for j in range(len(task.scales))]
-    leaf = task.tree.leaf_of(scaled(values, task.scales))
+    frame = task.file.frame()
+    leaf = task.tree.leaf_of(scaled([frame[column(j)].to_numpy() for j in range(len(task.scales))], task.scales))
     order = np.argsort(leaf, kind="stable")
-    rows = np.arange(task.first, task.first + frame.height)[order]
-    output.write(pl.DataFrame({"row": rows, "group": rows, **{column(j): v[order] for j, v in enumerate(values)}}))
+    rows = np.arange(task.file.first, task.file.first + frame.height)[order]
+    output.write(pl.DataFrame([pl.Series("row", rows), pl.Series("group", rows), *frame[order].get_columns()]))
     return {"counts": np.bincount(leaf, minlength=task.tree.leaves).tolist()}
 
 
@@ -204,6 +286,27 @@ def units_of(counts: Sequence[int], leaf: int) -> list[LeafUnit]:
     return units
 
 
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The protected columns as the search sees them.
+
+    Attributes:
+        kinds: The kind of each.
+        scales: The scaling of each.
+        digits: The decimals of each column of numbers, or None.
+        whole: Whether the new values are rounded.
+        masses: For each nominal column, the records of each code in all files, or their weight.
+        aggregate: mean or median.
+    """
+
+    kinds: tuple[str, ...]
+    scales: tuple[Scaling, ...]
+    digits: tuple[int | None, ...]
+    whole: tuple[bool, ...]
+    masses: tuple[Floats | None, ...]
+    aggregate: str = "mean"
+
+
 @dataclass(frozen=True)
 class SearchTask:
     """A unit to search.
@@ -215,7 +318,6 @@ class SearchTask:
         slices: Where its records begin and end in each of these files.
         turn: 0 for the first search, from 1 on for the rounds.
         tree: The tree of the next round; None in the last one, whose new values are staged.
-        digits: The decimals of each column, or None.
         rows: The number of records of all files, on which the work per record depends.
         files: The row number of the first record of each file, by which the new values are found again.
     """
@@ -225,10 +327,8 @@ class SearchTask:
     bases: tuple[Path, ...]
     slices: tuple[tuple[int, int], ...]
     turn: int
-    scales: tuple[Scale, ...]
+    columns: Columns
     tree: Tree | None
-    digits: tuple[int | None, ...]
-    whole: tuple[bool, ...]
     k: int
     rows: int
     effort: str
@@ -240,51 +340,93 @@ def search(task: SearchTask, output: Output) -> Facts:
     """Search the groups of a unit; stage its records by the next tree, or, after the last round, the new values."""
     prepare_node(generic_kernels)
     started = time.process_time()
-    frame = _gathered(task)
+    frame, scales = _gathered(task), task.columns.scales
     rows, group = (frame[name].to_numpy() for name in ("row", "group"))
-    values = [frame[column(j)].to_numpy() for j in range(len(task.scales))]
-    points = scaled(values, task.scales)
+    values = [frame[column(j)].to_numpy() for j in range(len(scales))]
+    weights = frame[WEIGHT].to_numpy() if WEIGHT in frame.columns else None
+    points = scaled(values, scales)
     if len(rows) < task.k:
         raise InputError(f"A leaf has only {len(rows)} records. Use a larger --leaf.")
-    partition = _grouped(task, points, group).check(task.k)
-    order = np.argsort(partition.labels, kind="stable")
-    sizes = partition.sizes
-    starts = np.cumsum(sizes) - sizes
-    means = [group_means(v, order, starts, sizes, d) for v, d in zip(values, task.digits, strict=True)]
-    centroids = scaled(means, task.scales)
-    within = ((points - centroids[partition.labels]) ** 2).sum(axis=0)
+    partition = _grouped(task, points, weights, group).check(task.k)
+    centroids = partition.centroids(points, weights)
     facts: Facts = {
         "records": len(rows),
         "groups": partition.groups,
-        "smallest": int(sizes.min()),
-        "largest": int(sizes.max()),
-        "within": within.tolist(),
-        "total": (points**2).sum(axis=0).tolist(),
+        "smallest": int(partition.sizes.min()),
+        "largest": int(partition.sizes.max()),
+        "within": _by_column(np.square(points - centroids[partition.labels]), scales, weights),
+        "total": _by_column(np.square(points), scales, weights),
     }
     if task.tree is None:
-        new = [np.rint(m) + 0.0 if w else m for m, w in zip(means, task.whole, strict=True)]
-        staged = pl.DataFrame({"row": rows, **{column(j): m[partition.labels] for j, m in enumerate(new)}})
-        lost = sum_of_squares(values, new, partition.labels, task.scales)
-        output.write(staged)
+        new = _new_values(task.columns, values, weights, partition)
+        staged = {column(j): made[partition.labels] for j, made in enumerate(new)}
+        output.write(pl.DataFrame({"row": rows, **staged}))
         ends = np.searchsorted(rows, [*task.files[1:], task.rows]).tolist()
-        return {**facts, "ends": ends, "lost": lost, "cpu_seconds": time.process_time() - started}
+        facts |= {"ends": ends, "used": [sorted(set(made.tolist())) if made.dtype.kind == "i" else [] for made in new]}
+        facts |= lost_by_column(task.columns, values, new, partition.labels, weights)
+        return {**facts, "cpu_seconds": time.process_time() - started}
     leaf = task.tree.leaf_of(centroids)[partition.labels]
-    first = rows[order[starts]][partition.labels]  # rows are in order, so the first member has the lowest number
+    order = np.argsort(partition.labels, kind="stable")
+    # Rows are in order, so the first member of a group has the lowest number.
+    first = rows[order[np.cumsum(partition.sizes) - partition.sizes]][partition.labels]
     ranked = np.lexsort((rows, first, leaf))
-    output.write(
-        pl.DataFrame(
-            {"row": rows[ranked], "group": first[ranked], **{column(j): v[ranked] for j, v in enumerate(values)}}
-        )
-    )
+    output.write(frame.with_columns(pl.Series("group", first))[ranked])
     counts = np.bincount(leaf, minlength=task.tree.leaves).tolist()
     return {**facts, "counts": counts, "cpu_seconds": time.process_time() - started}
 
 
-def sum_of_squares(values: Sequence[Any], new: Sequence[Floats], labels: Ints, scales: Sequence[Scale]) -> list[float]:
-    """Return the squared differences of the released values, scaled, by column."""
-    return [
-        float((((v - m[labels]) / s.width * s.factor) ** 2).sum()) for v, m, s in zip(values, new, scales, strict=True)
-    ]
+def _by_column(squares: Floats, scales: Sequence[Scaling], weights: Floats | None) -> list[float]:
+    """Return the sums of squares of the dimensions of each column."""
+    sums = (squares if weights is None else weights[:, None] * squares).sum(axis=0)
+    starts = np.cumsum([0, *(width_of([scale]) for scale in scales[:-1])])
+    return [float(x) for x in np.add.reduceat(sums, starts)]
+
+
+def _new_values(
+    columns: Columns, values: Sequence[NDArray[Any]], weights: Floats | None, partition: KPartition
+) -> list[NDArray[Any]]:
+    """Return the new value of each group in each column: a number, a day, or a code."""
+    labels, sizes = partition.labels, partition.sizes
+    order = np.argsort(labels, kind="stable")
+    starts = np.cumsum(sizes) - sizes
+    new: list[NDArray[Any]] = []
+    for j, (kind, old) in enumerate(zip(columns.kinds, values, strict=True)):
+        if kind == "nominal":
+            overall = columns.masses[j]
+            assert overall is not None
+            new.append(modes(labels, old, overall.size, weights, overall))
+            continue
+        if kind == "ordinal":
+            new.append(lower_medians(labels, old, int(old.max()) + 1, weights))
+            continue
+        if columns.aggregate == "median":
+            made = partition.medians(old[:, None])[:, 0] + 0.0
+        elif weights is not None:
+            made = weighted_means(old, weights, labels, starts, sizes)
+        else:
+            made = group_means(old, order, starts, sizes, columns.digits[j])
+        new.append(np.rint(made) + 0.0 if kind == "date" or columns.whole[j] else made)
+    return new
+
+
+def lost_by_column(
+    columns: Columns, values: Sequence[Any], new: Sequence[Any], labels: Ints, weights: Floats | None
+) -> Facts:
+    """Return what each column lost: squared differences of scaled values, or the weight of the changed labels.
+
+    Also the number of records with another label or rank, and with one more than a rank away.
+    """
+    lost, moved, far = [], [], []
+    for old, made, scale, kind in zip(values, new, columns.scales, columns.kinds, strict=True):
+        apart = np.abs(old - made[labels])
+        if isinstance(scale, Indicators):
+            squares = (apart > 0).astype(np.float64)
+        else:
+            squares = (apart / scale.width * scale.factor) ** 2
+        lost.append(float(squares.sum() if weights is None else (weights * squares).sum()))
+        moved.append(0 if kind in MEASURED else int((apart > 0).sum()))
+        far.append(int((apart > 1).sum()) if kind == "ordinal" else 0)
+    return {"lost": lost, "moved": moved, "far": far}
 
 
 def _gathered(task: SearchTask) -> pl.DataFrame:
@@ -300,12 +442,12 @@ def _gathered(task: SearchTask) -> pl.DataFrame:
     return pl.concat(parts).sort("row")
 
 
-def _grouped(task: SearchTask, points: Floats, group: Ints) -> KPartition:
+def _grouped(task: SearchTask, points: Floats, weights: Floats | None, group: Ints) -> KPartition:
     """Return the groups of the records of a unit."""
     n = len(points)
     if n < 2 * task.k:
         return KPartition(np.zeros(n, dtype=np.int64))
-    loss = LeafError(points, task.k, task.rows, LATER_SHARE if task.turn else 1.0)
+    loss = LeafError(points, task.k, weights, task.rows, LATER_SHARE if task.turn else 1.0)
     settings = SearchSettings(random_state_of(task.seed, task.turn, task.number) >> 1, task.effort)
     control = Control(threads=1)
     if task.turn == 0:
@@ -318,8 +460,8 @@ def _grouped(task: SearchTask, points: Floats, group: Ints) -> KPartition:
 class LeafError(SquaredError):
     """The squared error of the records of a leaf: the work per record is a share of that of the whole table."""
 
-    def __init__(self, values: Floats, k: int, rows: int, share: float) -> None:
-        super().__init__(values, k)
+    def __init__(self, values: Floats, k: int, weights: Floats | None, rows: int, share: float) -> None:
+        super().__init__(values, k, weights)
         self._rows, self._share = max(rows, len(values)), share
 
     def large_proposals(self, effort: str) -> int:
@@ -333,9 +475,9 @@ class LeafError(SquaredError):
 
 def new_values(
     bases: Sequence[Path], slices: Sequence[tuple[int, int]], first: int, rows: int, width: int
-) -> list[Floats]:
+) -> list[NDArray[Any]]:
     """Return the new values of the records `first` to `first + rows - 1`, which are in these slices of staged files."""
-    values = [np.empty(rows) for _ in range(width)]
+    values: list[NDArray[Any]] = []
     filled: Indices = np.zeros(rows, dtype=np.int32)
     for base, (start, stop) in zip(bases, slices, strict=True):
         if stop == start:
@@ -345,8 +487,10 @@ def new_values(
         if place[0] < 0 or place[-1] >= rows:
             raise LostFile(str(staged_file(base)))
         filled[place] += 1
-        for j in range(width):
-            values[j][place] = part[column(j)].to_numpy()
+        columns = [part[column(j)].to_numpy() for j in range(width)]
+        values = values or [np.zeros(rows, dtype=new.dtype) for new in columns]
+        for whole, new in zip(values, columns, strict=True):
+            whole[place] = new
     if not (filled == 1).all():
         raise InputError(
             f"The record {first + int((filled != 1).argmax()) + 1} has no new values in the staged files. Delete the "

@@ -1,7 +1,9 @@
 """A tree that divides records into leaves of about the same size; only a sample of the records is needed to build it.
 
-A node is cut along the line through two distant records of the sample, at a quantile of the projections. Projections
-are summed column by column, never by a linear algebra library, so that every worker computes the same bits.
+A node is cut across a line through two distant records of the sample. Of some lines, and of some places near the
+quantile that makes leaves of the same size, the cut is where the fewest records are near: groups cannot cross it in one
+search. Projections are summed column by column, never by a linear algebra library, so that every worker computes the
+same bits.
 """
 
 from __future__ import annotations
@@ -13,7 +15,10 @@ from numpy.typing import NDArray
 
 from shoal.arrays import Floats, Indices, Ints
 
-PAIRS = 25  # of records, of which the most distant pair gives the direction of a cut
+PAIRS = 25  # of records, of which the most distant pairs give the directions of a cut
+LINES = 4  # that are tried
+MARGIN = 0.1  # share of the records of a node by which a cut may differ from the quantile
+NEAR = 0.02  # distance of a record that counts as near a cut, in standard deviations along the longest line
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +65,8 @@ def build_tree(sample: Floats, leaves: int, seed: int, number: int) -> Tree:
         if count == 1:
             return -1 - first
         node = len(cuts)
-        line = _direction(sample, rows, rng)
-        projections = _projected(sample, rows, line)
         share = count // 2
-        ranked = np.sort(projections)
-        cut = float(ranked[max(0, min(ranked.size - 1, ranked.size * share // count - 1))]) if ranked.size else 0.0
+        line, projections, cut = _sparsest(sample, rows, _directions(sample, rows, rng), share / count)
         lines.append(line)
         cuts.append(cut)
         left.append(0)
@@ -82,16 +84,40 @@ def build_tree(sample: Floats, leaves: int, seed: int, number: int) -> Tree:
     )  # fmt: skip
 
 
-def _direction(sample: Floats, rows: Ints, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Return the difference of the most distant of some random pairs of records."""
+def _directions(sample: Floats, rows: Ints, rng: np.random.Generator) -> list[NDArray[np.float64]]:
+    """Return the differences of the most distant of some random pairs of records, each of length 1."""
     if rows.size < 2:
-        return rng.standard_normal(sample.shape[1])
+        return [rng.standard_normal(sample.shape[1])]
     pairs = rows[rng.integers(rows.size, size=(PAIRS, 2))]
     apart = sample[pairs[:, 0]] - sample[pairs[:, 1]]
     squares = np.zeros(PAIRS)
     for j in range(sample.shape[1]):
         squares += apart[:, j] * apart[:, j]
-    return np.asarray(apart[int(squares.argmax())], dtype=np.float64)
+    longest = np.argsort(-squares, kind="stable")[:LINES]
+    return [apart[i] / max(float(np.sqrt(squares[i])), 1e-300) for i in longest]
+
+
+def _sparsest(
+    sample: Floats, rows: Ints, lines: list[NDArray[np.float64]], share: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """Return the line, the projections and the cut with the fewest records near it, about a share of them below it."""
+    projected = [_projected(sample, rows, line) for line in lines]
+    if not rows.size:
+        return lines[0], projected[0], 0.0
+    width = NEAR * max(float(part.std()) for part in projected)
+    low, high = (max(0, min(rows.size - 1, int(rows.size * (share + by)) - 1)) for by in (-MARGIN, MARGIN))
+    best = None
+    for line, part in zip(lines, projected, strict=True):
+        ranked = np.sort(part)
+        upper = ranked[np.minimum(np.arange(low, high + 1) + 1, rows.size - 1)]
+        middles = (ranked[low : high + 1] + upper) / 2
+        near = np.searchsorted(ranked, middles + width) - np.searchsorted(ranked, middles - width)
+        chosen = np.flatnonzero(near == near.min())
+        place = int(chosen[np.argmin(np.abs(chosen - middles.size // 2))])  # the nearest to the quantile
+        if best is None or near[place] < best[0]:
+            best = int(near[place]), line, part, float(middles[place])
+    assert best is not None
+    return best[1:]
 
 
 def _projected(points: Floats, rows: Ints, line: NDArray[np.float64]) -> NDArray[np.float64]:

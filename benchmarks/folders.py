@@ -1,0 +1,195 @@
+"""Microaggregation of a folder of files: loss, CPU seconds, memory and disk, k = 5, 10 columns of numbers.
+
+    python benchmarks/folders.py [--rows 400000,2000000] [--sets normal,clusters,skewed] [--seeds 1] [--workers 2]
+                                 [--on processes] [--effort quick] [--alone] [--folder DIR] [--results FILE]
+
+The input is made file by file, 1,000,000 records each (fewer if there are few records), from the set, the seed and the
+number of the file: correlated normal numbers, 50 clusters, or skewed amounts with two decimals. `--alone` protects the
+same records in one file as well, and compares. Every run is a process of its own, which makes, checks and writes the
+release. CPU seconds and the largest process are those of it and its workers; staged gigabytes are the most that the
+staging folder holds at once. `--results` keeps one JSON line per run, from which docs/make_scale.py computes a page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+K, COLUMNS, CLUSTERS = 5, 10, 50
+SETS = ("normal", "clusters", "skewed")
+MOST_ROWS, FEWEST_FILES = 1_000_000, 4  # of a file; of a folder
+GIGABYTE = 1e9
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", default="400000,2000000")
+    parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--seeds", default="1")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--on", default="processes")
+    parser.add_argument("--effort", default="quick")
+    parser.add_argument("--leaf", type=int, help="records of a leaf, instead of the default")
+    parser.add_argument("--rounds", type=int, help="rounds across borders, instead of the default")
+    parser.add_argument("--alone", action="store_true", help="also protect the same records in one file")
+    parser.add_argument("--folder", type=Path, help="where the files are made; by default a temporary folder")
+    parser.add_argument("--results", type=Path, help="file to which one JSON line per run is added")
+    parser.add_argument("--here", help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.here:
+        here(json.loads(chosen.here))
+        return
+    with tempfile.TemporaryDirectory(dir=chosen.folder) as folder:
+        for n in (int(text) for text in chosen.rows.split(",")):
+            for name in chosen.sets.split(","):
+                for seed in (int(text) for text in chosen.seeds.split(",")):
+                    run(Path(folder), n, name, seed, chosen)
+
+
+def run(folder: Path, n: int, name: str, seed: int, chosen: argparse.Namespace) -> None:
+    """Protect one table in a folder, and on request in one file."""
+    files = folder / "in"
+    make(files, n, name, seed)
+    options = {key: getattr(chosen, key) for key in ("leaf", "rounds") if getattr(chosen, key) is not None}
+    result = measured(
+        {"data": str(files), "output": str(folder / "out"), "effort": chosen.effort, "on": chosen.on,
+         "workers": chosen.workers if chosen.on == "processes" else None, **options}
+    )  # fmt: skip
+    print(
+        f"{n:>12,} x {COLUMNS} {name}, seed {seed}, on {chosen.on}: loss {result['information_loss']:.4f} %, "
+        f"{result['cpu']:.0f} CPU s ({1e6 * result['cpu'] / n:.0f} per million), "
+        f"largest process {result['memory']:.2f} GB, "
+        f"staged {result['staged']:.2f} GB, written {result['written']:.2f} GB, k = {result['smallest_group']} "
+        f"in {result['leaves']} leaves, {result['seconds']:.0f} s by the clock",
+        flush=True,
+    )
+    keep(chosen.results, {"rows": n, "set": name, "seed": seed, "on": chosen.on, "workers": chosen.workers, **result})
+    if chosen.alone:
+        one = folder / "one.parquet"
+        pl.concat([pl.read_parquet(path) for path in sorted(files.iterdir())]).write_parquet(one)
+        alone = measured({"data": str(one), "output": str(folder / "one-out.parquet"), "effort": chosen.effort})
+        one.unlink()
+        print(
+            f"{'one file':>12}: loss {alone['information_loss']:.4f} %, {alone['cpu']:.0f} CPU s, "
+            f"{alone['memory']:.2f} GB; the folder: loss {percent(result, alone)}, "
+            f"{result['cpu'] / alone['cpu']:.2f} times the CPU seconds",
+            flush=True,
+        )
+        keep(chosen.results, {"rows": n, "set": name, "seed": seed, "on": None, "workers": 1, **alone})
+    shutil.rmtree(files)
+
+
+def percent(result: dict[str, Any], alone: dict[str, Any]) -> str:
+    return f"{100 * (result['information_loss'] / alone['information_loss'] - 1):+.2f} %"
+
+
+def keep(path: Path | None, result: dict[str, Any]) -> None:
+    """Add a result to a file of JSON lines."""
+    if path is not None:
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(json.dumps(result) + "\n")
+
+
+def make(folder: Path, n: int, name: str, seed: int) -> None:
+    """Write the input, one file after the other."""
+    folder.mkdir()
+    files = max(FEWEST_FILES, -(-n // MOST_ROWS))
+    ends = [n * i // files for i in range(files + 1)]
+    for i in range(files):
+        values = drawn(name, ends[i + 1] - ends[i], seed, i)
+        frame = pl.DataFrame({f"x{j}": values[:, j] for j in range(COLUMNS)})
+        frame.write_parquet(folder / f"part-{i:05d}.parquet")
+
+
+def drawn(name: str, n: int, seed: int, part: int) -> np.ndarray:
+    """Return the records of one file of a set."""
+    whole = np.random.default_rng([seed, SETS.index(name)])  # what all files share
+    rng = np.random.default_rng([seed, SETS.index(name), part])
+    mixing = np.eye(COLUMNS) + 0.5 * whole.normal(size=(COLUMNS, COLUMNS))
+    if name == "clusters":
+        centres = whole.normal(size=(CLUSTERS, COLUMNS)) * 3.0
+        spread = whole.uniform(0.2, 1.0, size=CLUSTERS)
+        chosen = rng.integers(CLUSTERS, size=n)
+        return centres[chosen] + rng.normal(size=(n, COLUMNS)) * spread[chosen, None]
+    numbers = rng.normal(size=(n, COLUMNS)) @ mixing
+    if name == "normal":
+        return np.asarray(numbers)
+    return np.round(np.exp(6.0 + 0.4 * numbers), 2)
+
+
+def measured(task: dict[str, Any]) -> dict[str, Any]:
+    """Protect and write in a process of its own; return its facts with CPU seconds, memory and disk."""
+    done = subprocess.run(
+        [sys.executable, __file__, "--here", json.dumps(task)], check=True, stdout=subprocess.PIPE, text=True
+    )
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def here(task: dict[str, Any]) -> None:
+    """Protect, write, remove what was written, and print one JSON line."""
+    import shoal
+
+    started = time.monotonic()
+    output, options = Path(task["output"]), {k: task[k] for k in ("effort", "leaf", "rounds") if k in task}
+    most, over = [0], threading.Event()
+    if "on" in task:
+        staging = output.with_name("staging")
+        watcher = threading.Thread(target=watch, args=(staging, most, over), daemon=True)
+        watcher.start()
+        data = shoal.scan(task["data"], on=task["on"], workers=task["workers"], staging=staging)
+        release = shoal.microaggregate(data, K, progress=stages, **options)
+        release.save(output)
+        release.discard()
+        over.set()
+        watcher.join()
+    else:
+        release = shoal.microaggregate(shoal.read(task["data"]), K, progress=stages, threads=1, **options)
+        release.save(output)
+    of = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    written = sum(p.stat().st_size for p in output.iterdir()) if output.is_dir() else output.stat().st_size
+    shutil.rmtree(output) if output.is_dir() else output.unlink()
+    kept = ("information_loss", "smallest_group", "groups", "leaves", "rounds")
+    facts = {name: release.facts[name] for name in kept if name in release.facts}
+    facts |= {
+        "cpu": sum(usage.ru_utime + usage.ru_stime for usage in of),
+        "memory": max(usage.ru_maxrss for usage in of) * 1024 / GIGABYTE,
+        "staged": most[0] / GIGABYTE, "written": written / GIGABYTE, "effort": task["effort"],
+        "seconds": time.monotonic() - started, "version": shoal.__version__,
+    }  # fmt: skip
+    print(json.dumps(facts))
+
+
+def stages(done: float, total: float, best: float | None = None, what: str = "") -> None:
+    """Say on standard error what a long run does."""
+    if sys.stderr.isatty() or os.environ.get("SHOAL_BENCH_VERBOSE"):
+        loss = "" if best is None else f", loss {best:.4f} %"
+        print(f"{what} {done:,.0f} of {total:,.0f}{loss}", file=sys.stderr, flush=True)
+
+
+def watch(folder: Path, most: list[int], over: threading.Event) -> None:
+    """Keep the most bytes that a folder held at once."""
+    while not over.wait(0.5):
+        total = 0
+        for path in folder.rglob("*"):
+            try:
+                total += path.stat().st_size
+            except OSError:  # it was removed or renamed meanwhile
+                continue
+        most[0] = max(most[0], total)
+
+
+if __name__ == "__main__":
+    main()
