@@ -149,15 +149,9 @@ def _print(release: FolderRelease, findings: Any, *, as_json: bool, written: boo
     if as_json:
         print_json({**release.facts, **({} if findings is None else checked_facts(findings, written=written))})
         return
-    from shoal.cli.tables import print_table
+    from shoal.cli.tables import print_blocks
+    from shoal.report.printed import printed_files
 
-    facts = release.facts
-    shown = {
-        "records": facts["n"], "files": facts["files"], "protected columns": facts["d"],
-        "information loss (%)": facts["information_loss"], "groups": facts["groups"],
-        "records per group": f"{facts['smallest_group']} to {facts['largest_group']}", "leaves": facts["leaves"],
-        "rounds": facts["rounds"], "CPU seconds of the search": facts["cpu_seconds"],
-    }  # fmt: skip
-    print_table(f"{release.title}, k = {release.k}", ["", ""], [[name, value] for name, value in shown.items()])
+    print_blocks(printed_files(release))
     if findings is not None:
         print_findings(findings)

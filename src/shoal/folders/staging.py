@@ -40,7 +40,7 @@ class LostFile(Exception):
 
 
 @dataclass(frozen=True)
-class Output:
+class StagedOutput:
     """Where a unit writes: `write` makes a staged file, whose name is that of the unit with a suffix."""
 
     base: Path
@@ -53,9 +53,9 @@ class Output:
 
 @dataclass(frozen=True)
 class Unit:
-    """One unit of a stage. suffixes: the files that it writes. function: called with the task and an `Output`."""
+    """One unit of a stage. suffixes: the files that it writes. function: called with the task and a `StagedOutput`."""
 
-    function: Callable[[Any, Output], Facts]
+    function: Callable[[Any, StagedOutput], Facts]
     task: Any
     base: Path
     suffixes: tuple[str, ...]
@@ -89,7 +89,7 @@ def run_unit(unit: Unit) -> Facts:
         )
     notices: list[str] = []
     with collecting(notices):
-        facts = unit.function(unit.task, Output(unit.base))
+        facts = unit.function(unit.task, StagedOutput(unit.base))
     facts["notices"] = notices
     files = {suffix: _sum_of(staged_file(unit.base, suffix)) for suffix in unit.suffixes}
     with atomically(unit.base.with_suffix(".json")) as temporary:
@@ -125,7 +125,7 @@ class Staging:
     def run(
         self,
         stage: str,
-        function: Callable[[Any, Output], Facts],
+        function: Callable[[Any, StagedOutput], Facts],
         tasks: Sequence[Any],
         suffixes: tuple[str, ...] = ("",),
     ) -> list[Facts]:

@@ -290,13 +290,13 @@ def _release(
         **front.facts,
         **clock.read(),
     }
-    beside = table.without_role() if starred is not None and table.roles.quasi else ()
+    unassigned = table.without_role() if starred is not None and table.roles.quasi else ()
     changed = tuple(d.name for d in domains)
     rules = dict(zip(suppression.confidential, suppression.problem.rules.rules, strict=True))
     column_groups = tuple(tuple(s) for s in sets) if sets is not None else ()
     return GeneralizedRelease(
         original=table,
-        frame=suppressed_beside(table.protected(new), beside, starred),
+        frame=suppressed_beside(table.protected(new), unassigned, starred),
         changed=changed,
         promises=class_promises(changed, column_groups, point.k, rules),
         k=point.k,
@@ -307,7 +307,7 @@ def _release(
         domains=tuple(domains),
         rules=rules,
         sets=column_groups,
-        starred_beside=tuple(beside),
+        starred_beside=tuple(unassigned),
     )
 
 

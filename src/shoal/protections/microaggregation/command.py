@@ -28,6 +28,23 @@ def show(release: Release) -> list[Grid]:
     return blocks
 
 
+def show_files(release: Any) -> list[Grid]:
+    """Return the table of the groups and their loss in a folder of files."""
+    facts = release.facts
+    rows = [
+        ["records", facts["n"]],
+        ["files", facts["files"]],
+        ["protected columns", facts["d"]],
+        ["information loss (%)", facts["information_loss"]],
+        ["groups", facts["groups"]],
+        ["records per group", f"{facts['smallest_group']} to {facts['largest_group']}"],
+        ["leaves", facts["leaves"]],
+        ["rounds", facts["rounds"]],
+        ["CPU seconds of the search", facts["cpu_seconds"]],
+    ]
+    return [Grid(["", ""], rows, title=f"{release.title}, k = {release.k}")]
+
+
 def _rows(facts: Mapping[str, Any]) -> list[list[Any]]:
     rows = [["k", facts["k"]], ["method", facts["method"]], ["records", facts["n"]]]
     if facts.get("columns"):

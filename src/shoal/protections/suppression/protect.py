@@ -19,7 +19,7 @@ from shoal.notices import notice
 from shoal.protections.column_sets import check_sets
 from shoal.protections.suppression import NEVER, SUPPRESS, class_search, every_subset, wildcard
 from shoal.protections.suppression.class_search import Stars
-from shoal.protections.suppression.problem import Problem, distinct_rows, make_problem
+from shoal.protections.suppression.problem import StarProblem, distinct_rows, make_problem
 from shoal.protections.suppression.readings import smallest_counts
 from shoal.protections.suppression.release import SuppressedRelease
 from shoal.protections.suppression.tables import class_tables
@@ -35,7 +35,7 @@ MOST_ROUNDS = 1_000  # over the sets of keys; each adds stars
 
 
 @dataclass(frozen=True)
-class Goal:
+class StarGoal:
     """What the stars must reach, and what they cost."""
 
     k: int
@@ -47,7 +47,7 @@ class Goal:
     missing: str
 
 
-def protect(data: Any, quasi: Sequence[str], goal: Goal, effort: str, seed: int) -> SuppressedRelease:
+def protect(data: Any, quasi: Sequence[str], goal: StarGoal, effort: str, seed: int) -> SuppressedRelease:
     """Search for the stars and return the release."""
     table = as_table(data, quasi=quasi)
     names, within = _columns(table, goal)
@@ -79,7 +79,7 @@ def protect(data: Any, quasi: Sequence[str], goal: Goal, effort: str, seed: int)
     )
 
 
-def _columns(table: Table, goal: Goal) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _columns(table: Table, goal: StarGoal) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the columns to protect, and the columns that divide the records."""
     refuse_roles(table, "suppress", ("derived",))
     within = tuple(dict.fromkeys(goal.within))
@@ -105,7 +105,7 @@ def _columns(table: Table, goal: Goal) -> tuple[tuple[str, ...], tuple[str, ...]
     return names, within
 
 
-def _check_options(names: Sequence[str], goal: Goal) -> None:
+def _check_options(names: Sequence[str], goal: StarGoal) -> None:
     for name, cost in goal.importance.items():
         if name not in names:
             raise unknown("quasi-identifier", name, names)
@@ -127,7 +127,7 @@ class Keys:
     table: Table
     names: tuple[str, ...]
     within: tuple[str, ...]
-    goal: Goal
+    goal: StarGoal
     k: int
 
     @cached_property
@@ -175,7 +175,7 @@ class Keys:
 
     # -- the search ------------------------------------------------------------------------------
 
-    def problem(self, places: Sequence[int], starred: Bools | None = None) -> Problem:
+    def problem(self, places: Sequence[int], starred: Bools | None = None) -> StarProblem:
         """Return the problem of some of the columns. Cells that are starred already have a value of their own."""
         codes = []
         for j in places:

@@ -28,7 +28,7 @@ from shoal.engine.partition.search.blocks import blocks
 from shoal.engine.partition.search.prepared import SearchSettings
 from shoal.engine.partition.space import random_state_of, without_oversized
 from shoal.errors import InputError, UsageError
-from shoal.folders.staging import Facts, LostFile, Output, read_staged, staged_file
+from shoal.folders.staging import Facts, LostFile, StagedOutput, read_staged, staged_file
 from shoal.protections.microaggregation.leaves.numbers import Scale, decimals, group_means, hashed, scaled, whole_sum
 from shoal.protections.microaggregation.leaves.tree import Tree
 from shoal.protections.microaggregation.squared_error import SquaredError
@@ -54,7 +54,7 @@ def column(j: int) -> str:
 # -- files ------------------------------------------------------------------------------------------
 
 
-def look(task: tuple[Files, tuple[str, ...]], output: Output) -> Facts:
+def look(task: tuple[Files, tuple[str, ...]], output: StagedOutput) -> Facts:
     """Return the columns, the resolved roles and the protected columns of the first file."""
     files, quasi = task
     table = files.read(files.paths[0])
@@ -90,7 +90,7 @@ class ReadTask:
     k: int
 
 
-def read(task: ReadTask, output: Output) -> Facts:
+def read(task: ReadTask, output: StagedOutput) -> Facts:
     """Stage the numbers of a file, and return its rows, its checksum, and the range and type of each column."""
     sha256 = checksum(task.path)
     table = same_columns(task.files.read(task.path, Roles()), task)
@@ -145,7 +145,7 @@ class MeasureTask:
     below: int
 
 
-def measure(task: MeasureTask, output: Output) -> Facts:
+def measure(task: MeasureTask, output: StagedOutput) -> Facts:
     """Return sums and sums of squares of the values in the range 0 to 1, and stage a sample."""
     frame = read_staged(task.base)
     totals, squares = [], []
@@ -168,7 +168,7 @@ class RouteTask:
     tree: Tree
 
 
-def route(task: RouteTask, output: Output) -> Facts:
+def route(task: RouteTask, output: StagedOutput) -> Facts:
     """Stage the records of a file sorted by leaf, and return the number in each leaf."""
     frame = read_staged(task.base)
     values = [frame[column(j)].to_numpy() for j in range(len(task.scales))]
@@ -248,7 +248,7 @@ class SearchTask:
     files: tuple[int, ...]
 
 
-def search(task: SearchTask, output: Output) -> Facts:
+def search(task: SearchTask, output: StagedOutput) -> Facts:
     """Search the groups of a unit; stage its records by the next tree, or, after the last round, the new values."""
     started = time.process_time()
     frame = _gathered(task)
