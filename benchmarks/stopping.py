@@ -145,7 +145,7 @@ SEARCHES: dict[str, Callable[[shoal.Control], Any]] = {
     "recode-nodes": recode(60_000, steps={"age": [5, 10, 20], "income": [10, 50]}, effort="thorough"),
     "recode-topdown": recode(1_000_000, method="topdown"),
     "recode-mondrian": recode(1_000_000, method="mondrian"),
-    "recode-peel": recode(200_000, method="peel", steps={"age": [2, 5, 10, 20], "income": [2, 5, 10, 50]}),
+    "recode-peel": recode(200_000, method="peel", steps={"age": [2, 10, 20], "income": [2, 10, 50]}),
     "recode-suppress": recode(60_000, suppress=0.2, effort="thorough"),
     "recode-bound": recode(200_000, method="mondrian", bound=True),
     "suppress": suppress(300_000, effort="thorough"),

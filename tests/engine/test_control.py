@@ -142,36 +142,31 @@ def test_a_kernel_that_is_stopped_gives_no_half_result() -> None:
             control.call(lambda engine=engine: mdav(values, 3, engine=engine))
 
 
-RECODED: dict[str, dict[str, object]] = {name: {"method": name} for name in RECODE.method_names}
-RECODED |= {"peel": {"method": "peel", "loss": "nodes", "steps": {"a": [4, 8], "b": [4, 8]}}}
+AT_ONCE: dict[str, Callable[..., shoal.Release]] = {
+    **{f"recode {name}": partial(shoal.recode, method=name) for name in RECODE.method_names},
+    "recode peel": partial(shoal.recode, method="peel", loss="nodes", steps={"a": [4, 8], "b": [4, 8]}),
+    "suppress": shoal.suppress,
+    "suppress wildcard": partial(shoal.suppress, star="wildcard"),
+    "suppress subsets": partial(shoal.suppress, subsets=2),
+    "suppress sets": partial(shoal.suppress, sets=[["a"], ["b"]]),
+}
 
 
-@pytest.mark.parametrize("name", RECODED)
-def test_a_recoding_that_is_stopped_at_once_gives_no_half_result(name: str) -> None:
+def two_columns() -> pl.DataFrame:
     rng = np.random.default_rng(4)
-    frame = pl.DataFrame({"a": rng.integers(0, 40, 300), "b": rng.integers(0, 40, 300)})
+    return pl.DataFrame({"a": rng.integers(0, 40, 300), "b": rng.integers(0, 40, 300)})
+
+
+@pytest.mark.parametrize("name", AT_ONCE)
+def test_a_protection_that_is_stopped_at_once_gives_no_half_result(name: str) -> None:
     control = Control()
     control.stop()
     with pytest.raises(Stopped):
-        shoal.recode(frame, 5, control=control, **RECODED[name])
-
-
-STARRED = {"value": {}, "wildcard": {"star": "wildcard"}, "subsets": {"subsets": 2}, "sets": {"sets": [["a"], ["b"]]}}
-
-
-@pytest.mark.parametrize("name", STARRED)
-def test_a_suppression_that_is_stopped_at_once_gives_no_half_result(name: str) -> None:
-    rng = np.random.default_rng(4)
-    frame = pl.DataFrame({"a": rng.integers(0, 40, 300), "b": rng.integers(0, 40, 300)})
-    control = Control()
-    control.stop()
-    with pytest.raises(Stopped):
-        shoal.suppress(frame, 5, control=control, **STARRED[name])
+        AT_ONCE[name](two_columns(), 5, control=control)
 
 
 def test_a_recoding_keeps_its_groups_if_it_is_stopped_before_the_lower_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(4)
-    frame = pl.DataFrame({"a": rng.integers(0, 40, 300), "b": rng.integers(0, 40, 300)})
+    frame = two_columns()
     whole = shoal.recode(frame, 5, method="mondrian", bound=True)
     control, kernel = Control(), protect.neighbours_in_order
 

@@ -3,37 +3,15 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from places.work import die, die_once, double, fail
 from shoal.errors import InputError, Stopped, UsageError, WriteError
 from shoal.places import place_named
 from shoal.places.processes import Processes
-
-
-def double(number: int) -> tuple[int, str | None]:
-    """Twice the number, and how many threads the worker may use."""
-    return 2 * number, os.environ.get("POLARS_MAX_THREADS")
-
-
-def fail(number: int) -> int:
-    raise InputError(f"part-{number} is broken.")
-
-
-def die(number: int) -> int:
-    os.kill(os.getpid(), signal.SIGKILL)
-    return number
-
-
-def die_once(marker: Path) -> str:
-    """End the worker at the first call, as if memory had run out."""
-    if not marker.exists():
-        marker.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return marker.name
 
 
 @pytest.fixture(scope="module")

@@ -187,11 +187,9 @@ def _print(release: FolderRelease, findings: Any, *, as_json: bool, written: boo
     if as_json:
         print_json({**release.facts, **({} if findings is None else checked_facts(findings, written=written))})
         return
-    from shoal.cli.tables import print_table
+    from shoal.cli.tables import print_blocks
+    from shoal.report.printed import printed_files
 
-    module = release.protection.module("command")
-    rows = module.rows_of_files(release.facts)  # type: ignore[union-attr]
-    rows.insert(1, ["files", release.facts["files"]])
-    print_table(f"{release.title}, k = {release.facts['k']}", ["", ""], rows)
+    print_blocks(printed_files(release))
     if findings is not None:
         print_findings(findings)

@@ -40,7 +40,7 @@ class LostFile(Exception):
 
 
 @dataclass(frozen=True)
-class Output:
+class StagedOutput:
     """Where a unit writes: `write` makes a staged file, whose name is that of the unit with a suffix."""
 
     base: Path
@@ -58,7 +58,7 @@ class Unit:
     on_driver: it runs in the process that started the run, because it sees the whole table in some form.
     """
 
-    function: Callable[[Any, Output], Facts]
+    function: Callable[[Any, StagedOutput], Facts]
     task: Any
     base: Path
     suffixes: tuple[str, ...]
@@ -93,7 +93,7 @@ def run_unit(unit: Unit) -> Facts:
         )
     notices: list[str] = []
     with collecting(notices):
-        facts = unit.function(unit.task, Output(unit.base))
+        facts = unit.function(unit.task, StagedOutput(unit.base))
     facts["notices"] = notices
     files = {suffix: _sum_of(staged_file(unit.base, suffix)) for suffix in unit.suffixes}
     with atomically(unit.base.with_suffix(".json")) as temporary:
@@ -139,7 +139,7 @@ class Staging:
     def run(
         self,
         stage: str,
-        function: Callable[[Any, Output], Facts],
+        function: Callable[[Any, StagedOutput], Facts],
         tasks: Sequence[Any],
         suffixes: tuple[str, ...] = ("",),
         *,

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from shoal.arrays import Floats, Ints
 from shoal.errors import PromiseError, UsageError, WriteError
-from shoal.folders.staging import Facts, Output, Staging, check_unchanged, read_staged
+from shoal.folders.staging import Facts, StagedOutput, Staging, check_unchanged, read_staged
 from shoal.gate.findings import Finding, Findings
 from shoal.gate.folders import whole
 from shoal.gate.folders.by_file import CheckedFile, FileCheck, as_facts, check_file
@@ -116,7 +116,7 @@ class WriteTask:
     check: FileCheck
 
 
-def write(task: WriteTask, output: Output) -> Facts:
+def write(task: WriteTask, output: StagedOutput) -> Facts:
     """Write the released file of an input file, if it passes the checks of a file, and stage what the whole needs."""
     check_unchanged(task.path, task.sha256)
     table = task.files.read(task.path, task.roles)
@@ -135,7 +135,7 @@ def write(task: WriteTask, output: Output) -> Facts:
     return facts
 
 
-def stage_checked(checked: CheckedFile, output: Output) -> Facts:
+def stage_checked(checked: CheckedFile, output: StagedOutput) -> Facts:
     """Stage what the check of the whole needs of a file, and return the rest as facts."""
     output.write(checked.tuples)
     output.write(checked.before, "-before")
@@ -170,19 +170,19 @@ class BucketTask:
         return pl.concat(parts, how="vertical_relaxed") if parts else read_staged(self.bases[0])[:0]
 
 
-def recount(task: BucketTask, output: Output) -> Facts:
+def recount(task: BucketTask, output: StagedOutput) -> Facts:
     """Return the smallest class and the unique records of each set of columns, and the number of records."""
     tuples = task.tuples()
     return {"classes": count_classes(tuples, task.sets), "rows": tuples.height}
 
 
-def count_tuples(task: BucketTask, output: Output) -> Facts:
+def count_tuples(task: BucketTask, output: StagedOutput) -> Facts:
     """Stage the distinct tuples of the bucket with their numbers of records."""
     output.write(distinct_tuples(task.tuples(), task.columns))
     return {}
 
 
-def find_closest(task: BucketTask, output: Output) -> Facts:
+def find_closest(task: BucketTask, output: StagedOutput) -> Facts:
     """Stage the distance of each person to the closest tuple of the bucket, for each set of columns."""
     assert task.people is not None
     tuples = task.tuples()
@@ -190,7 +190,7 @@ def find_closest(task: BucketTask, output: Output) -> Facts:
     return {}
 
 
-def count_within(task: BucketTask, output: Output) -> Facts:
+def count_within(task: BucketTask, output: StagedOutput) -> Facts:
     """Stage the records of the bucket that are as close to each person as the closest, for each set of columns."""
     assert task.people is not None and task.limits is not None
     tuples, people, limits = task.tuples(), task.people, task.limits

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from shoal.arrays import Bools, Ints
 from shoal.errors import InputError, PromiseError, UsageError
 from shoal.folders.columns import check_checksums, same_columns
-from shoal.folders.staging import Facts, Output, Staging, read_staged
+from shoal.folders.staging import Facts, StagedOutput, Staging, read_staged
 from shoal.folders.writing import Rows
 from shoal.protections.values import check_types, has_negative_zero, warn_of_identifiers
 from shoal.sources.files import as_polars, checksum
@@ -52,7 +52,7 @@ class LookTask:
     command: str
 
 
-def look(task: LookTask, output: Output) -> Facts:
+def look(task: LookTask, output: StagedOutput) -> Facts:
     """Return the columns, the resolved roles and the protected columns of the first file."""
     table = task.files.read(task.files.paths[0])
     table = table.with_roles(replace(table.roles, quasi=task.quasi) if task.quasi else table.roles)
@@ -97,7 +97,7 @@ class GroupTask:
     by_row: bool = False
 
 
-def group(task: GroupTask, output: Output) -> Facts:
+def group(task: GroupTask, output: StagedOutput) -> Facts:
     """Stage the distinct tuples of a file with their counts, and return its rows, its checksum and its types."""
     sha256 = checksum(task.path)
     table = same_columns(task.files.read(task.path, Roles()), task)

@@ -1,7 +1,8 @@
 """The tables and sentences that a command prints about a release; `shoal.cli.tables` formats them for the terminal.
 
 The folder of a protection may have a module `command` with a function `show(release)` that returns these blocks. By
-default, a command prints the values of the run and the assessment.
+default, a command prints the values of the run and the assessment. A function `rows_of_files(facts)` returns the values
+of a run on a folder of files with their names.
 """
 
 from __future__ import annotations
@@ -38,9 +39,23 @@ def printed(release: Any) -> Sequence[Grid | Text]:
     return [*steps, assessment_table(release.assessment), joint]
 
 
+def printed_files(release: Any) -> Sequence[Grid | Text]:
+    """The table of the release of a folder of files."""
+    rows_of_files = getattr(release.protection.module("command"), "rows_of_files", None)
+    if rows_of_files is None:
+        return _run(release)
+    first, *others = rows_of_files(release.facts)
+    rows = [first, ["files", release.facts["files"]], *others]
+    return [Grid(["", ""], rows, title=f"{release.title}, k = {release.facts['k']}")]
+
+
 def _usual(release: Any) -> list[Grid | Text]:
+    return [*_run(release), assessment_table(release.assessment)]
+
+
+def _run(release: Any) -> list[Grid | Text]:
     single = {name: value for name, value in release.facts.items() if isinstance(value, str | int | float)}
-    return [facts_table(release.title, single), assessment_table(release.assessment)]
+    return [facts_table(release.title, single)]
 
 
 def facts_table(title: str, facts: dict[str, Any]) -> Grid:

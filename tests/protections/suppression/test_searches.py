@@ -13,7 +13,7 @@ from shoal.protections.suppression import class_search, every_subset, wildcard
 from shoal.protections.suppression import tables as class_tables
 from shoal.protections.suppression.class_search import Stars
 from shoal.protections.suppression.kernels.wildcard import count_compatible
-from shoal.protections.suppression.problem import Problem, make_problem
+from shoal.protections.suppression.problem import StarProblem, make_problem
 from shoal.protections.suppression.readings import by_pattern, smallest_counts
 
 
@@ -36,7 +36,7 @@ def files(draw: st.DrawFn) -> tuple[list[slow.Record], list[int], list[float], i
     return records, strata, cost, k
 
 
-def problem_of(records: list[slow.Record], strata: list[int], cost: list[float], k: int) -> Problem:
+def problem_of(records: list[slow.Record], strata: list[int], cost: list[float], k: int) -> StarProblem:
     columns = [np.array(column) for column in zip(*records, strict=True)]
     return make_problem(columns, [np.array(strata)], cost, k)
 

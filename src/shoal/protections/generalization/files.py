@@ -21,7 +21,7 @@ from shoal.atomic import atomically
 from shoal.engine.clock import Clock
 from shoal.errors import ArgumentError
 from shoal.folders.release import StagedResult
-from shoal.folders.staging import Facts, Output, Staging, read_staged
+from shoal.folders.staging import Facts, StagedOutput, Staging, read_staged
 from shoal.protections.class_release import class_promises
 from shoal.protections.class_rules import Confidentiality
 from shoal.protections.generalization.columns import DomainOptions
@@ -152,7 +152,7 @@ class SearchTask:
     signed: tuple[str, ...]
 
 
-def search(task: SearchTask, output: Output) -> Facts:
+def search(task: SearchTask, output: StagedOutput) -> Facts:
     """Stage the category of each value, and the suppressed tuples."""
     tuples = task.tuples.joined()
     table, repeats = table_of(tuples, task.all_names, task.names, task.roles)

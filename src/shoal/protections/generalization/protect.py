@@ -315,13 +315,13 @@ def _release(table: Table, answer: Answer, goal: Goal, clock: Clock) -> Generali
         if starred is not None:
             cells[starred] = SUPPRESSED
         new[domain.name] = cells
-    beside = table.without_role() if starred is not None and table.roles.quasi else ()
+    unassigned = table.without_role() if starred is not None and table.roles.quasi else ()
     changed = tuple(d.name for d in domains)
     rules = dict(zip(answer.suppression.confidential, answer.suppression.problem.rules.rules, strict=True))
     column_groups = tuple(tuple(s) for s in goal.sets) if goal.sets is not None else ()
     return GeneralizedRelease(
         original=table,
-        frame=suppressed_beside(table.protected(new), beside, starred),
+        frame=suppressed_beside(table.protected(new), unassigned, starred),
         changed=changed,
         promises=class_promises(changed, column_groups, point.k, rules),
         k=point.k,
@@ -332,7 +332,7 @@ def _release(table: Table, answer: Answer, goal: Goal, clock: Clock) -> Generali
         domains=tuple(domains),
         rules=rules,
         sets=column_groups,
-        starred_beside=tuple(beside),
+        starred_beside=tuple(unassigned),
     )
 
 

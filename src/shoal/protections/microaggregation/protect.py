@@ -83,8 +83,8 @@ def protect(data: Any, search: Search, replacing: Replacing, quasi: Sequence[str
             "same values. A smaller k keeps more information."
         )
     columns, weights = mixed_columns(table, names), table.weights()
-    beside = [mixed_columns(table, derived, allow_constant=True)] if derived else []
-    for part in (columns, *beside):
+    further = [mixed_columns(table, derived, allow_constant=True)] if derived else []
+    for part in (columns, *further):
         check_size(part)
     warn_of_codes(columns)
     search = replace(search, k=k, units=units_of(table, k), control=current())
@@ -95,7 +95,7 @@ def protect(data: Any, search: Search, replacing: Replacing, quasi: Sequence[str
     against_mdav = search.against_mdav(table, scaled, weights, within, searched)
     objective = searched if columns.labels else None
     del scaled
-    made = [replacement(part, partition, replacing.aggregate, weights, replacing.round) for part in (columns, *beside)]
+    made = [replacement(part, partition, replacing.aggregate, weights, replacing.round) for part in (columns, *further)]
     facts: dict[str, Any] = {
         "n": table.rows,
         "d": len(names),

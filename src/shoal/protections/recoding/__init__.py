@@ -153,7 +153,7 @@ def recode(
     """
     from shoal.protections.class_rules import Confidentiality
     from shoal.protections.recoding.columns import ColumnOptions
-    from shoal.protections.recoding.protect import Output, Searching, protect
+    from shoal.protections.recoding.protect import CellOptions, RecodingSearch, protect
 
     kind = loss or ("nodes" if taxonomy or steps else "sets")
     return protect(
@@ -162,7 +162,7 @@ def recode(
         quasi,
         ColumnOptions(kind, taxonomy, steps, round_ends, importance),
         Confidentiality(l, t, distance),
-        Searching(method, effort, seconds, checkpoint, resume, seed, bound),
-        Output(style, labels == "full", suppress, missing),
+        RecodingSearch(method, effort, seconds, checkpoint, resume, seed, bound),
+        CellOptions(style, labels == "full", suppress, missing),
         sets=sets,
     )

@@ -28,7 +28,7 @@ from shoal.protections.recoding.columns import ColumnOptions, Cover, OrderedColu
 from shoal.protections.recoding.kernels.rules import GroupRules
 from shoal.protections.recoding.losses import FULL
 from shoal.protections.recoding.release import RecodedRelease
-from shoal.protections.recoding.task import Task
+from shoal.protections.recoding.task import RecodingTask
 from shoal.protections.values import check_types, is_finer, suppressed_beside, warn_of_identifiers
 from shoal.sources.reading import as_table, refuse_roles
 from shoal.table.coded_values import finite_codes
@@ -39,7 +39,7 @@ from shoal.table.table import Table
 
 
 @dataclass(frozen=True)
-class Searching:
+class RecodingSearch:
     """The method and its options. bound: whether to compute a lower bound."""
 
     method: str
@@ -54,7 +54,7 @@ class Searching:
     def settings(self) -> SearchSettings:
         return SearchSettings(self.seed, self.effort, self.checkpoint, self.resume)
 
-    def run(self, task: Task) -> KPartition:
+    def run(self, task: RecodingTask) -> KPartition:
         """Return the groups that the method forms."""
         module = importlib.import_module(f"shoal.protections.recoding.methods.{self.method}")
         partition: KPartition = getattr(module, self.method)(task, current().part(seconds=self.seconds))
@@ -62,7 +62,7 @@ class Searching:
 
 
 @dataclass(frozen=True)
-class Output:
+class CellOptions:
     """How values are written, how many records may be suppressed, and what becomes of missing values."""
 
     style: str
@@ -72,7 +72,7 @@ class Output:
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class RecordGroups:
     """The groups of the records, over some of the columns. starred: the suppressed records."""
 
     columns: Sequence[RecodedColumn]
@@ -91,8 +91,8 @@ def protect(
     quasi: Sequence[str],
     options: ColumnOptions,
     confidentiality: Confidentiality,
-    searching: Searching,
-    output: Output,
+    searching: RecodingSearch,
+    output: CellOptions,
     *,
     sets: Sequence[Sequence[str]] | None,
 ) -> RecodedRelease:
@@ -115,7 +115,7 @@ def protect(
     if len(shared) > 1 and searching.checkpoint is not None:
         raise UsageError("A checkpoint holds one search, but each set of columns has its own. Remove --checkpoint.")
     tasks = [
-        Task(part, k, options.loss, _group_rules(confidential, rules, table.rows), searching.settings)
+        RecodingTask(part, k, options.loss, _group_rules(confidential, rules, table.rows), searching.settings)
         for part in shared
     ]
     for task in tasks:
@@ -153,7 +153,7 @@ def _group_rules(confidential: Mapping[str, ColumnCodes], rules: Rules, n: int) 
     return GroupRules(np.ascontiguousarray(records), rules.integers, rules.floats, reference)
 
 
-def _check_reachable(task: Task) -> None:
+def _check_reachable(task: RecodingTask) -> None:
     if not task.keeps(np.zeros(task.n, dtype=np.int64))[0]:
         raise UsageError(NOT_DIVERSE)
 
@@ -161,7 +161,7 @@ def _check_reachable(task: Task) -> None:
 # -- suppression -------------------------------------------------------------------------------------------
 
 
-def _groups(task: Task, searching: Searching, suppress: float) -> Groups:
+def _groups(task: RecodingTask, searching: RecodingSearch, suppress: float) -> RecordGroups:
     """Return the groups of the records; the records far from all others are suppressed, if that costs less."""
     most = math.floor(suppress * task.n)
     if suppress > 0 and most < task.k:
@@ -177,10 +177,10 @@ def _groups(task: Task, searching: Searching, suppress: float) -> Groups:
             suppressed = None
         if suppressed is not None:
             return suppressed
-    return Groups(task.columns, plain.labels, np.zeros(task.n, dtype=bool), plain.facts)
+    return RecordGroups(task.columns, plain.labels, np.zeros(task.n, dtype=bool), plain.facts)
 
 
-def _with_stars(task: Task, searching: Searching, most: int, plain: KPartition) -> Groups | None:
+def _with_stars(task: RecodingTask, searching: RecodingSearch, most: int, plain: KPartition) -> RecordGroups | None:
     """Return groups without the records far from all others; None if that does not cost less than the plain groups."""
     starred = np.zeros(task.n, dtype=bool)
     far = task.loss.neighbours(task.k + 5, seed=searching.seed, threads=1)[1]
@@ -198,10 +198,10 @@ def _with_stars(task: Task, searching: Searching, most: int, plain: KPartition) 
     costs = float(task.loss.part(np.flatnonzero(~starred)).of(KPartition(joined[~starred]))) + FULL * starred.sum()
     if starred.sum() < task.k or costs >= task.loss.of(plain):
         return None
-    return Groups(task.columns, np.where(starred, joined.max() + 1, joined), starred, partition.facts)
+    return RecordGroups(task.columns, np.where(starred, joined.max() + 1, joined), starred, partition.facts)
 
 
-def _taken(task: Task, rows: Ints) -> Task:
+def _taken(task: RecodingTask, rows: Ints) -> RecodingTask:
     """Return the task on some of the records, with the same domains."""
     columns = []
     for column in task.columns:
@@ -214,13 +214,13 @@ def _taken(task: Task, rows: Ints) -> Task:
     return replace(task, columns=columns, rules=rules)
 
 
-def _nearest(task: Task, record: int, labels: Ints) -> int:
+def _nearest(task: RecodingTask, record: int, labels: Ints) -> int:
     """Return the nearest record that is in a group."""
     placed = np.flatnonzero(labels >= 0)
     return int(placed[int(task.loss.distances(record, placed).argmin())])
 
 
-def _with_cheap_ones(task: Task, labels: Ints) -> Ints:
+def _with_cheap_ones(task: RecodingTask, labels: Ints) -> Ints:
     """Return the labels with each suppressed record in its nearest group, where that costs less than suppression."""
     labels = labels.copy()
     for record in np.flatnonzero(labels < 0):
@@ -238,7 +238,7 @@ def _with_cheap_ones(task: Task, labels: Ints) -> Ints:
 # -- the release -------------------------------------------------------------------------------------------
 
 
-def _lower_bound(task: Task) -> float | None:
+def _lower_bound(task: RecodingTask) -> float | None:
     """Return the mean distance to the (k - 1)-th nearest record: a record costs at least that in any group of k.
 
     None if the work was stopped.
@@ -252,13 +252,13 @@ def _lower_bound(task: Task) -> float | None:
 
 def _release(
     table: Table,
-    groups: Sequence[Groups],
+    groups: Sequence[RecordGroups],
     sets: tuple[tuple[str, ...], ...],
     k: int,
     protected: tuple[Mapping[str, ColumnCodes], Rules],
     bound: float | None,
     method: str,
-    output: Output,
+    output: CellOptions,
     clock: Clock,
 ) -> RecodedRelease:
     """Return the release with its values and its measures. protected: the confidential columns and their rules."""
@@ -281,7 +281,7 @@ def _release(
         if cells is not None:
             new[column.name] = cells
     starred = groups[0].starred if len(groups) == 1 and groups[0].starred.any() else None
-    beside = table.without_role() if starred is not None and table.roles.quasi else ()
+    unassigned = table.without_role() if starred is not None and table.roles.quasi else ()
     changed = tuple(column.name for _, column in every)
     by_name = dict(zip(confidential, rules.rules, strict=True))
     weights = np.array([column.weight for _, column in every])
@@ -308,7 +308,7 @@ def _release(
     solution = KPartition(by_first_record(groups[0].labels)) if len(groups) == 1 else None
     release = RecodedRelease(
         original=table,
-        frame=suppressed_beside(table.protected(new), beside, starred),
+        frame=suppressed_beside(table.protected(new), unassigned, starred),
         changed=changed,
         promises=class_promises(changed, sets, k, by_name),
         k=None if sets else k,
@@ -317,7 +317,7 @@ def _release(
         title=RECODE.title,
         rules=by_name,
         sets=sets,
-        starred_beside=tuple(beside),
+        starred_beside=tuple(unassigned),
     )
     facts |= _diversity(table, groups, confidential, by_name)
     facts |= {"effective_k": release.smallest_class(), **clock.read()}
@@ -329,7 +329,7 @@ def _entries(cover: Cover) -> list[tuple[str, list[str]]]:
     return [(text, list(cover.legend.get(text, []))) for text in cover.texts]
 
 
-def _cells(table: Table, column: RecodedColumn, cover: Cover, part: Groups, style: str) -> Any:
+def _cells(table: Table, column: RecodedColumn, cover: Cover, part: RecordGroups, style: str) -> Any:
     """Return the new values of a column; None if it stays as it is."""
     of_record = cover.label[part.labels]
     if style == "mean":
@@ -345,7 +345,7 @@ def _cells(table: Table, column: RecodedColumn, cover: Cover, part: Groups, styl
     return cells
 
 
-def _means(column: RecodedColumn, part: Groups) -> Any:
+def _means(column: RecodedColumn, part: RecordGroups) -> Any:
     """Return the mean of each group's numbers or dates, or its most frequent name, the first of several."""
     codes, labels = column.codes, part.labels
     if codes.numeric:
@@ -369,7 +369,7 @@ def _means(column: RecodedColumn, part: Groups) -> Any:
 
 
 def _diversity(
-    table: Table, groups: Sequence[Groups], confidential: Mapping[str, ColumnCodes], rules: Mapping[str, Rule]
+    table: Table, groups: Sequence[RecordGroups], confidential: Mapping[str, ColumnCodes], rules: Mapping[str, Rule]
 ) -> dict[str, Any]:
     """Return the l and the t of the worst class and confidential column, if there are confidential columns."""
     columns = confidential or {name: finite_codes(table, name) for name in table.roles.confidential}
@@ -387,7 +387,7 @@ def _diversity(
     return {"l": None if math.isinf(worst_l) else worst_l, "t": worst_t}
 
 
-def _search_facts(groups: Sequence[Groups]) -> dict[str, Any]:
+def _search_facts(groups: Sequence[RecordGroups]) -> dict[str, Any]:
     """Return the stages of the search, with losses as shares of the whole, if there was one search."""
     if len(groups) != 1:
         return {}

@@ -17,7 +17,7 @@ from shoal.protections.recoding.losses import FULL, NodeLoss, RecodingLoss, Valu
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class RecodingTask:
     """Columns whose combinations must occur at least k times. settings: of the search."""
 
     columns: Sequence[RecodedColumn]

@@ -99,6 +99,6 @@ def suppress(
     >>> suppress(frame, k=2, quasi=["age", "town"]).table["town"].to_list()
     ['a', 'a', '*', '*']
     """
-    from shoal.protections.suppression.protect import Goal, protect
+    from shoal.protections.suppression.protect import StarGoal, protect
 
-    return protect(data, quasi, Goal(k, sets, star, subsets, within, importance or {}, missing), effort, seed)
+    return protect(data, quasi, StarGoal(k, sets, star, subsets, within, importance or {}, missing), effort, seed)

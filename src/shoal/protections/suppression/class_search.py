@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from shoal.arrays import Bools
 from shoal.engine.control import Control, current
 from shoal.protections.suppression.kernels.class_search import State, Tables, anneal, peel
-from shoal.protections.suppression.problem import Problem
+from shoal.protections.suppression.problem import StarProblem
 from shoal.protections.suppression.tables import class_tables
 
 MOVES = {"quick": 20, "standard": 120, "thorough": 700}  # per record
@@ -43,7 +43,7 @@ class Stars:
 
 
 def search(
-    problem: Problem,
+    problem: StarProblem,
     *,
     seed: int = 0,
     effort: str = "standard",

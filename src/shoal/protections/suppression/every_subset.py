@@ -25,7 +25,7 @@ from shoal.protections.suppression.kernels.combinations import (
     first_stars,
     improve_stars,
 )
-from shoal.protections.suppression.problem import Problem, distinct_rows
+from shoal.protections.suppression.problem import StarProblem, distinct_rows
 
 MOST_CELLS = 400_000_000  # records times sets of keys
 MOVES = {"quick": 3, "standard": 20, "thorough": 120}  # per record with a star
@@ -35,7 +35,13 @@ HOT, COLD = 0.5, 0.1
 
 
 def search(
-    problem: Problem, m: int, missing: Bools, *, seed: int = 0, effort: str = "standard", control: Control | None = None
+    problem: StarProblem,
+    m: int,
+    missing: Bools,
+    *,
+    seed: int = 0,
+    effort: str = "standard",
+    control: Control | None = None,
 ) -> Stars:
     """Return stars with which no present combination of up to m keys occurs less than k times.
 
@@ -82,7 +88,7 @@ def sets_of(keys: int, m: int) -> list[tuple[int, ...]]:
 
 
 def count_combinations(
-    problem: Problem, sets: Sequence[tuple[int, ...]], missing: Bools, control: Control
+    problem: StarProblem, sets: Sequence[tuple[int, ...]], missing: Bools, control: Control
 ) -> tuple[Combinations, Starring]:
     """Return the combinations of the file without any star."""
     n, d = problem.rows, problem.keys

@@ -25,10 +25,10 @@ from shoal.engine.clock import Clock
 from shoal.engine.control import current
 from shoal.errors import ArgumentError, check_k
 from shoal.folders.release import StagedResult
-from shoal.folders.staging import Facts, Output, Staging, read_staged
+from shoal.folders.staging import Facts, StagedOutput, Staging, read_staged
 from shoal.protections.suppression.protect import (
-    Goal,
     Keys,
+    StarGoal,
     check_options,
     chosen_columns,
     kept_k,
@@ -66,7 +66,7 @@ def protect_files(files: Files, staging: Staging, arguments: Mapping[str, Any], 
             "missing",
         )
     within = tuple(dict.fromkeys(arguments["within"]))
-    goal = Goal(
+    goal = StarGoal(
         int(arguments["k"]), arguments["sets"], arguments["star"], arguments["subsets"], within,
         arguments["importance"] or {}, missing,
     )  # fmt: skip
@@ -116,12 +116,12 @@ class SearchTask:
     all_names: tuple[str, ...]
     names: tuple[str, ...]
     roles: Roles
-    goal: Goal
+    goal: StarGoal
     effort: str
     seed: int
 
 
-def search(task: SearchTask, output: Output) -> Facts:
+def search(task: SearchTask, output: StagedOutput) -> Facts:
     """Stage the stars of each record, file by file, and the texts of the values of each column with stars."""
     tuples = task.tuples.joined()
     table, _ = table_of(tuples, task.all_names, task.names, task.roles)

@@ -16,7 +16,7 @@ from shoal.arrays import Codes, Floats, Indices, Ints
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class StarProblem:
     """The tuples of the keys, and what a star costs.
 
     Attributes:
@@ -50,14 +50,14 @@ class Problem:
         return float(starred.sum(axis=0) @ self.cost)
 
 
-def make_problem(keys: Sequence[Codes], strata: Sequence[Codes], cost: Sequence[float], k: int) -> Problem:
+def make_problem(keys: Sequence[Codes], strata: Sequence[Codes], cost: Sequence[float], k: int) -> StarProblem:
     """Return the problem of columns of codes: those that may be starred, and those that may not."""
     n = (keys[0] if keys else strata[0]).size
     columns = [np.asarray(column, dtype=np.int64) for column in keys]
     stratum = distinct_rows([np.asarray(column, dtype=np.int64) for column in strata], n)[1]
     first, tuple_of = distinct_rows([stratum, *columns], n)
     values = np.ascontiguousarray([column[first] for column in columns], dtype=np.int32).reshape(len(columns), -1)
-    return Problem(
+    return StarProblem(
         values,
         np.array([int(column.max(initial=0)) + 1 for column in columns], dtype=np.int64),
         stratum[first].astype(np.int32),

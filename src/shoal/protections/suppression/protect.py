@@ -19,7 +19,7 @@ from shoal.notices import notice
 from shoal.protections.column_sets import check_sets
 from shoal.protections.suppression import NEVER, SUPPRESS, class_search, every_subset, wildcard
 from shoal.protections.suppression.class_search import Stars
-from shoal.protections.suppression.problem import Problem, distinct_rows, make_problem
+from shoal.protections.suppression.problem import StarProblem, distinct_rows, make_problem
 from shoal.protections.suppression.readings import smallest_counts
 from shoal.protections.suppression.release import SuppressedRelease
 from shoal.protections.suppression.tables import class_tables
@@ -35,7 +35,7 @@ MOST_ROUNDS = 1_000  # over the sets of keys; each adds stars
 
 
 @dataclass(frozen=True)
-class Goal:
+class StarGoal:
     """What the stars must reach, and what they cost."""
 
     k: int
@@ -47,7 +47,7 @@ class Goal:
     missing: str
 
 
-def protect(data: Any, quasi: Sequence[str], goal: Goal, effort: str, seed: int) -> SuppressedRelease:
+def protect(data: Any, quasi: Sequence[str], goal: StarGoal, effort: str, seed: int) -> SuppressedRelease:
     """Search for the stars and return the release."""
     table = as_table(data, quasi=quasi)
     names, within = _columns(table, goal)
@@ -78,13 +78,13 @@ def protect(data: Any, quasi: Sequence[str], goal: Goal, effort: str, seed: int)
     )
 
 
-def kept_k(goal: Goal, k: int) -> int | None:
+def kept_k(goal: StarGoal, k: int) -> int | None:
     """Return the class size that is guaranteed; None if a star may stand for any value."""
     return k if goal.star == "value" and goal.subsets is None else None
 
 
 def promises_of(
-    names: tuple[str, ...], within: tuple[str, ...], goal: Goal, k: int, sets: Sequence[tuple[str, ...]]
+    names: tuple[str, ...], within: tuple[str, ...], goal: StarGoal, k: int, sets: Sequence[tuple[str, ...]]
 ) -> tuple[Promise, ...]:
     """Return the guarantees of a release."""
     only = OnlyStars(names)
@@ -99,7 +99,7 @@ def promises_of(
     return (*promises, only)
 
 
-def _columns(table: Table, goal: Goal) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _columns(table: Table, goal: StarGoal) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the columns to protect, and the columns that divide the records."""
     refuse_roles(table, "suppress", ("derived",))
     names, within = chosen_columns(table, goal)
@@ -109,7 +109,7 @@ def _columns(table: Table, goal: Goal) -> tuple[tuple[str, ...], tuple[str, ...]
     return names, within
 
 
-def chosen_columns(table: Table, goal: Goal) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def chosen_columns(table: Table, goal: StarGoal) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the columns to protect, and the columns that divide the records; raise an error if they cannot be."""
     within = tuple(dict.fromkeys(goal.within))
     for name in within:
@@ -128,7 +128,7 @@ def chosen_columns(table: Table, goal: Goal) -> tuple[tuple[str, ...], tuple[str
     return names, within
 
 
-def check_options(table: Table, names: Sequence[str], goal: Goal) -> None:
+def check_options(table: Table, names: Sequence[str], goal: StarGoal) -> None:
     """Raise an error for options that do not fit, and say what they leave open."""
     for name, cost in goal.importance.items():
         if name not in names:
@@ -157,7 +157,7 @@ class Keys:
     table: Table
     names: tuple[str, ...]
     within: tuple[str, ...]
-    goal: Goal
+    goal: StarGoal
     k: int
     row_of: Indices | None = None
 
@@ -214,7 +214,7 @@ class Keys:
 
     # -- the search ------------------------------------------------------------------------------
 
-    def problem(self, places: Sequence[int], starred: Bools | None = None) -> Problem:
+    def problem(self, places: Sequence[int], starred: Bools | None = None) -> StarProblem:
         """Return the problem of some of the columns. Cells that are starred already have a value of their own."""
         codes = []
         for j in places:

@@ -17,7 +17,7 @@ from shoal.arrays import Bools, Indices, Ints
 from shoal.engine.control import current
 from shoal.protections.suppression.kernels.class_search import Tables
 from shoal.protections.suppression.kernels.tables import count_classes, list_members
-from shoal.protections.suppression.problem import Problem
+from shoal.protections.suppression.problem import StarProblem
 
 CELLS = 64_000_000  # of the table: subsets times tuples
 MOST_SUBSETS = 4_096  # all subsets of twelve keys
@@ -46,7 +46,7 @@ class ClassTables:
     complete: bool
 
 
-def class_tables(problem: Problem) -> ClassTables:
+def class_tables(problem: StarProblem) -> ClassTables:
     """Return the classes of all tuples in the subsets that the search may use."""
     subsets, whole_levels = chosen_subsets(problem)
     cost = np.array([star_cost(problem, subset) for subset in subsets])
@@ -75,13 +75,13 @@ def class_tables(problem: Problem) -> ClassTables:
     return ClassTables(tables, kept, bound, whole_levels >= problem.keys)
 
 
-def star_cost(problem: Problem, kept: Subset) -> float:
+def star_cost(problem: StarProblem, kept: Subset) -> float:
     """Return the cost of one record that keeps these keys only."""
     starred = [key for key in range(problem.keys) if key not in kept]
     return float(problem.cost[starred].sum())
 
 
-def classes_of(problem: Problem, subsets: Sequence[Subset]) -> Indices:
+def classes_of(problem: StarProblem, subsets: Sequence[Subset]) -> Indices:
     """Return the class of each tuple in each subset, numbered from 0 in each; -1 for a class below k."""
     lexicographic = sorted(range(len(subsets)), key=lambda place: subsets[place])
     padded = np.full((len(subsets), max(problem.keys, 1)), -1, dtype=np.int32)
@@ -108,7 +108,7 @@ def classes_of(problem: Problem, subsets: Sequence[Subset]) -> Indices:
     return table
 
 
-def chosen_subsets(problem: Problem) -> tuple[list[Subset], int]:
+def chosen_subsets(problem: StarProblem) -> tuple[list[Subset], int]:
     """Return the subsets of the keys, and the number of stars up to which they are all subsets."""
     d = problem.keys
     most = max(min(MOST_SUBSETS, CELLS // max(problem.counts.size, 1)), 2 * d + 2)
@@ -130,7 +130,7 @@ def level_before(d: int, stars: int) -> list[Subset]:
     return [tuple(kept) for kept in combinations(range(d), d - stars)]
 
 
-def _by_beam(problem: Problem, beam: Sequence[Subset], stars: int, most: int) -> list[Subset]:
+def _by_beam(problem: StarProblem, beam: Sequence[Subset], stars: int, most: int) -> list[Subset]:
     """Return subsets with this number of stars and more, found by a beam search, and the subset without any key."""
     d = problem.keys
     small = _sample(problem)
@@ -147,7 +147,7 @@ def _by_beam(problem: Problem, beam: Sequence[Subset], stars: int, most: int) ->
     return chosen
 
 
-def _useful(problem: Problem, subsets: Sequence[Subset], covered: Bools, most: int) -> tuple[list[Subset], Bools]:
+def _useful(problem: StarProblem, subsets: Sequence[Subset], covered: Bools, most: int) -> tuple[list[Subset], Bools]:
     """Return the subsets that keep the most records in classes, those first that no other subset has kept.
 
     Also return which tuples are kept then.
@@ -165,7 +165,7 @@ def _useful(problem: Problem, subsets: Sequence[Subset], covered: Bools, most: i
     return [subsets[i] for i in chosen], ~left
 
 
-def _sample(problem: Problem) -> Problem:
+def _sample(problem: StarProblem) -> StarProblem:
     """Return the problem of evenly drawn tuples, with a k as much smaller."""
     if problem.counts.size <= BEAM_TUPLES:
         return problem

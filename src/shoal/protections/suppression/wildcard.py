@@ -15,7 +15,7 @@ from shoal.engine.control import Control, current
 from shoal.notices import notice
 from shoal.protections.suppression.class_search import Stars
 from shoal.protections.suppression.kernels.wildcard import Cover, first_cover, improve_cover
-from shoal.protections.suppression.problem import Problem
+from shoal.protections.suppression.problem import StarProblem
 from shoal.protections.suppression.tables import class_tables
 
 COMPARISONS = {"quick": 1e8, "standard": 6e8, "thorough": 4e9}
@@ -26,7 +26,7 @@ MOST_FIRST = 6e9  # comparisons of the first part; files that need more get the 
 HOT, COLD = 0.5, 0.1
 
 
-def search(problem: Problem, *, seed: int = 0, effort: str = "standard", control: Control | None = None) -> Stars:
+def search(problem: StarProblem, *, seed: int = 0, effort: str = "standard", control: Control | None = None) -> Stars:
     """Return stars with which every record is compatible with at least k records."""
     control = control or current()
     below_k = int(problem.counts[problem.counts < problem.k].sum())
@@ -58,7 +58,7 @@ def search(problem: Problem, *, seed: int = 0, effort: str = "standard", control
     return Stars(_starred(problem, best), None, {"first_cost": first_cost})
 
 
-def first_entities(problem: Problem) -> Cover:
+def first_entities(problem: StarProblem) -> Cover:
     """Return the tuples as entities, with room for every record below k as one with stars."""
     tuples, n = problem.counts.size, problem.rows
     size = tuples + n
@@ -82,7 +82,7 @@ def _copy(cover: Cover) -> Cover:
     )
 
 
-def _starred(problem: Problem, cover: Cover) -> Bools:
+def _starred(problem: StarProblem, cover: Cover) -> Bools:
     """Return the stars of each record: those of a tuple's records with stars go to its first records."""
     starred = np.zeros((problem.rows, problem.keys), dtype=bool)
     rows = np.argsort(problem.tuple_of, kind="stable")
@@ -94,7 +94,7 @@ def _starred(problem: Problem, cover: Cover) -> Bools:
     return starred
 
 
-def _cheapest_classes(problem: Problem) -> Stars:
+def _cheapest_classes(problem: StarProblem) -> Stars:
     """Return the stars of the cheapest class of each record: its class in the file has at least k originals."""
     prepared = class_tables(problem)
     place = (prepared.tables.table >= 0).argmax(axis=1)

@@ -31,7 +31,7 @@ from shoal.engine.partition.space import random_state_of, without_oversized
 from shoal.engine.warming import prepare_node
 from shoal.errors import InputError
 from shoal.folders.columns import same_columns
-from shoal.folders.staging import Facts, LostFile, Output, read_staged, staged_file
+from shoal.folders.staging import Facts, LostFile, StagedOutput, read_staged, staged_file
 from shoal.notices import notice
 from shoal.protections import generic_kernels
 from shoal.protections.microaggregation.leaves.labels import staged_values
@@ -74,7 +74,7 @@ def column(j: int) -> str:
 # -- files ------------------------------------------------------------------------------------------
 
 
-def look(task: tuple[Files, tuple[str, ...]], output: Output) -> Facts:
+def look(task: tuple[Files, tuple[str, ...]], output: StagedOutput) -> Facts:
     """Return the columns, the resolved roles and the protected columns of the first file."""
     files, quasi = task
     table = files.read(files.paths[0])
@@ -112,7 +112,7 @@ class ReadTask:
     k: int
 
 
-def read(task: ReadTask, output: Output) -> Facts:
+def read(task: ReadTask, output: StagedOutput) -> Facts:
     """Stage the numbers and codes of a file, and return its rows, its checksum, and the range of each column."""
     sha256 = checksum(task.path)
     table = same_columns(task.files.read(task.path, Roles()), task)
@@ -207,7 +207,7 @@ class MeasureTask:
     below: int
 
 
-def measure(task: MeasureTask, output: Output) -> Facts:
+def measure(task: MeasureTask, output: StagedOutput) -> Facts:
     """Return sums and sums of squares of the values in the range 0 to 1, and stage a sample."""
     frame = task.file.frame()
     weights = frame[WEIGHT].to_numpy() / task.largest if WEIGHT in frame.columns else None
@@ -239,7 +239,7 @@ class RouteTask:
     tree: Tree
 
 
-def route(task: RouteTask, output: Output) -> Facts:
+def route(task: RouteTask, output: StagedOutput) -> Facts:
     """Stage the records of a file sorted by leaf, and return the number in each leaf."""
     frame = task.file.frame()
     leaf = task.tree.leaf_of(scaled([frame[column(j)].to_numpy() for j in range(len(task.scales))], task.scales))
@@ -336,7 +336,7 @@ class SearchTask:
     files: tuple[int, ...]
 
 
-def search(task: SearchTask, output: Output) -> Facts:
+def search(task: SearchTask, output: StagedOutput) -> Facts:
     """Search the groups of a unit; stage its records by the next tree, or, after the last round, the new values."""
     prepare_node(generic_kernels)
     started = time.process_time()

@@ -1,1 +1,1 @@
-"""The methods of recoding. Each returns a partition of the records of a `Task` into groups of at least k."""
+"""The methods of recoding. Each returns a partition of the records of a `RecodingTask` into groups of at least k."""

@@ -7,10 +7,10 @@ import numpy as np
 from shoal.engine.control import Control
 from shoal.engine.partition.partition import KPartition
 from shoal.protections.recoding.kernels.mondrian import median_cuts
-from shoal.protections.recoding.task import Task
+from shoal.protections.recoding.task import RecodingTask
 
 
-def mondrian(task: Task, control: Control) -> KPartition:
+def mondrian(task: RecodingTask, control: Control) -> KPartition:
     """Return the groups of strict Mondrian (LeFevre, DeWitt and Ramakrishnan 2006)."""
     values, named = task.cut_values()
     most = int(values[:, named].max(initial=0))

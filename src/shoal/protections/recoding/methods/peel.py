@@ -17,12 +17,12 @@ from shoal.engine.control import Control
 from shoal.engine.partition.partition import KPartition
 from shoal.errors import UsageError
 from shoal.protections.recoding.columns import TreeColumn
-from shoal.protections.recoding.task import Task
+from shoal.protections.recoding.task import RecodingTask
 
 MOST = 20_000  # combinations of levels
 
 
-def peel(task: Task, control: Control) -> KPartition:
+def peel(task: RecodingTask, control: Control) -> KPartition:
     """Return the groups of peel."""
     columns = [column for column in task.columns if isinstance(column, TreeColumn)]
     if len(columns) < len(task.columns):
@@ -74,7 +74,7 @@ def _spread(n: int, left: Ints, sub: Ints) -> Ints:
     return labels
 
 
-def _joined(task: Task, labels: Ints, left: Ints, groups: int, control: Control) -> Ints:
+def _joined(task: RecodingTask, labels: Ints, left: Ints, groups: int, control: Control) -> Ints:
     """Give each record that is left to the group of its nearest record; without groups, all are one."""
     if groups == 0:
         return np.zeros(task.n, dtype=np.int64)

@@ -12,10 +12,10 @@ from shoal.arrays import Ints
 from shoal.engine.control import Control
 from shoal.engine.partition.partition import KPartition
 from shoal.engine.partition.search.rebuild import rebuild
-from shoal.protections.recoding.task import Task
+from shoal.protections.recoding.task import RecodingTask
 
 
-def search(task: Task, control: Control) -> KPartition:
+def search(task: RecodingTask, control: Control) -> KPartition:
     """Return the groups of the search, and the classes that need none."""
     classes = task.classes
     fixed = task.keeps(classes)[classes]
@@ -40,14 +40,14 @@ def search(task: Task, control: Control) -> KPartition:
     return KPartition(labels, partition.facts)
 
 
-def _keeps_all(task: Task, rows: Ints) -> bool:
+def _keeps_all(task: RecodingTask, rows: Ints) -> bool:
     """Return whether these records keep the rules as one group."""
     labels = np.ones(task.n, dtype=np.int64)
     labels[rows] = 0
     return bool(task.keeps(labels)[0]) if rows.size < task.n else True
 
 
-def _with_nearest_class(task: Task, classes: Ints, left: Ints) -> Ints:
+def _with_nearest_class(task: RecodingTask, classes: Ints, left: Ints) -> Ints:
     """Return the records that are left, with those of near classes, until they can be grouped."""
     chosen = left
     while chosen.size < task.k or not _keeps_all(task, chosen):
