@@ -7,6 +7,8 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -87,48 +89,56 @@ def test_a_run_with_a_report_asks_for_no_network(folder: Path) -> None:
     assert seen.returncode == 99  # the hook works
 
 
+@pytest.fixture
+def folder_of_nobody() -> Iterator[Path]:
+    """A folder that another user owns; those of pytest may be closed to others."""
+    with tempfile.TemporaryDirectory() as place:
+        os.chown(place, NOBODY, NOBODY)
+        yield Path(place)
+
+
 @needs_library
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can start a process of another user")
-def test_a_user_without_a_home_folder_can_run_it(folder: Path) -> None:
-    for place in (folder, *(parent for parent in folder.parents if parent.name.startswith(("popen-", "pytest-")))):
-        place.chmod(0o755)  # those that pytest made, one more on several cores
-    os.chown(folder, NOBODY, NOBODY)
-    python = next(filter(can_be_started_by_nobody, installed_pythons()), None)
-    if python is None:
+def test_a_user_without_a_home_folder_can_run_it(folder: Path, folder_of_nobody: Path) -> None:
+    shutil.copy(folder / "data.csv", folder_of_nobody)
+    start = next((start for start in starts() if works(start, folder_of_nobody)), None)
+    if start is None:
         pytest.skip("another user can start no Python with these packages")
-    ended = as_nobody(python, ["-m", "shoal", *COMMAND, "-o", "release.csv"], folder)
+    ended = as_nobody([*start, "-m", "shoal", *COMMAND, "-o", "release.csv"], folder_of_nobody)
     assert ended.returncode == 0, ended.stderr
-    assert (folder / "release.csv").stat().st_uid == NOBODY
+    assert (folder_of_nobody / "release.csv").stat().st_uid == NOBODY
 
 
-def installed_pythons() -> list[str]:
-    """This Python, and one of the system of the same version, which can use the same packages."""
-    name = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    system = shutil.which(name, path="/usr/local/bin:/usr/bin")
-    return [sys.executable, *([system] if system else [])]
+def starts() -> list[list[str]]:
+    """Ways to start Python as another user.
+
+    Either this Python, or one of the system of the same version, or this one with the right to read every file and to
+    write nowhere, if it is in a folder that the user cannot read.
+    """
+    user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    system = shutil.which(f"python{sys.version_info.major}.{sys.version_info.minor}", path="/usr/local/bin:/usr/bin")
+    reads = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
+    return [[*user, sys.executable], *([[*user, system]] if system else []), [*user, *reads, sys.executable]]
 
 
-def can_be_started_by_nobody(python: str) -> bool:
+def works(start: list[str], folder: Path) -> bool:
+    """Whether the user can load the packages, read the files of the test, write into the folder, and not elsewhere."""
+    code = (
+        "import numpy, os, polars, shoal, sys; [open(name, 'rb').read(1) for name in sys.argv[1:]]; "
+        "open(os.path.abspath('probe'), 'w').close(); sys.exit(os.access('/', os.W_OK))"
+    )
     try:
-        return as_nobody(python, ["-c", "import numpy, polars, shoal"], Path("/")).returncode == 0
+        return as_nobody([*start, "-c", code, str(PLACE), str(TOP / "examples/roles.toml")], folder).returncode == 0
     except OSError:
         return False
 
 
-def as_nobody(python: str, words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run Python as a user who can write nowhere but in the folder."""
+def as_nobody(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run Python as a user without a home folder."""
     path = f"{TOP / 'src'}{os.pathsep}{sysconfig.get_path('purelib')}"
     known = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "NUMBA_"))}
-    return subprocess.run(
-        [python, *words],
-        cwd=folder,
-        env={**known, "PYTHONPATH": path, "HOME": "/nonexistent", "SHOAL_KERNELS": "ahead"},
-        user=NOBODY,
-        group=NOBODY,
-        extra_groups=[],
-        capture_output=True,
-        text=True,
-    )
+    alone = {**known, "PYTHONPATH": path, "HOME": "/nonexistent", "SHOAL_KERNELS": "ahead"}
+    return subprocess.run(command, cwd=folder, env=alone, capture_output=True, text=True)
 
 
 @pytest.mark.parametrize(

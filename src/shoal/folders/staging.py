@@ -127,7 +127,9 @@ class Staging:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock = open(folder / "lock", "w")  # noqa: SIM115 -- open as long as the run
         except OSError as error:
-            raise WriteError(f"Cannot use the staging folder {folder}: {error.strerror}.") from error
+            raise WriteError(
+                f"Cannot use the staging folder {folder}: {error.strerror}. Name another with --staging DIR."
+            ) from error
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -228,7 +230,10 @@ class Staging:
                 made = self.place.map(run_unit, [units[i] for i in left], done=done, going=lambda: not control.stopped)
             except LostFile as error:
                 if repairs == MAX_REPAIRS:
-                    raise WriteError(f"The staging folder keeps losing files: {error.path} is missing.") from None
+                    raise WriteError(
+                        f"The staging folder keeps losing files: {error.path} is missing. "
+                        "Name a folder that no other program empties, with --staging DIR."
+                    ) from None
                 self.repair(error)
                 results |= {i: facts for i in left if (facts := _kept(units[i], fast=True)) is not None}
                 continue

@@ -257,7 +257,10 @@ class FolderWriter:
                 f"are more than {whole.ALL_ROWS:,}. Remove it: the guarantees are checked in any case."
             )
         if policy.order == "shuffled":
-            raise UsageError(f"The policy {policy.name} demands shuffled rows, which many files cannot have.")
+            raise UsageError(
+                f"The policy {policy.name} demands shuffled rows, which many files cannot have. "
+                "Choose another policy, or protect one file with --shuffle."
+            )
 
     def _checked(self, hidden: Path, saving: FolderSaving, policy: Policy) -> Findings:
         """Write every file, and return the findings on the whole release."""

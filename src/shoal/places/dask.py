@@ -37,7 +37,9 @@ class Dask:
         try:
             from distributed import Client
         except ModuleNotFoundError as error:
-            raise UsageError("Running on Dask needs its packages. Install: pip install dask distributed") from error
+            raise UsageError(
+                "Running on Dask needs its packages. Install them with: pip install dask distributed"
+            ) from error
         address = f"tcp://{name.removeprefix('dask://')}"
         try:
             self._client: Any = client or Client(address, timeout=CONNECT_SECONDS, set_as_default=False)

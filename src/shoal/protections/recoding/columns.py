@@ -289,7 +289,9 @@ def column_of(table: Table, name: str, options: ColumnOptions) -> RecodedColumn:
         what = "has a taxonomy" if has_taxonomy else "does not hold numbers"
         raise UsageError(f"The column {name!r} {what}, so it has no steps. Remove --steps {name}=….")
     if name in (options.round_ends or {}) and (not values.codes.numeric or values.is_date):
-        raise UsageError(f"The column {name!r} does not hold numbers, so its ends cannot be rounded.")
+        raise UsageError(
+            f"The column {name!r} does not hold numbers, so its ends cannot be rounded. Remove --round-ends {name}=…."
+        )
     if has_taxonomy:
         taxonomy = read_taxonomy((options.taxonomy or {})[name], name)
         values = matched_to_leaves(values, taxonomy)

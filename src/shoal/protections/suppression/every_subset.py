@@ -57,8 +57,8 @@ def search(
     sets = sets_of(problem.keys, m)
     if problem.rows * len(sets) > MOST_CELLS:
         raise UsageError(
-            f"{problem.keys} keys have {len(sets):,} combinations of up to {m}, too many for {problem.rows:,} records. "
-            "Use a smaller --subsets, or fewer quasi-identifiers."
+            f"{problem.keys} columns have {len(sets):,} combinations of up to {m}, too many for {problem.rows:,} "
+            "records. Use a smaller --subsets, or fewer quasi-identifiers."
         )
     listed, state = count_combinations(problem, sets, missing, control)
     random = np.random.SeedSequence([seed, 35]).generate_state(1, np.uint64).astype(np.uint64)
