@@ -34,7 +34,8 @@ def test_a_table_has_the_notices_of_reading_and_a_release_those_and_its_own(gaps
         release = shoal.microaggregate(table, 3, method="mdav", missing="drop")
     assert _texts(shown) == list(release.notices[1:])
     assert release.notices[0] == table.notices[0] and "1 of 30 rows was dropped" in release.notices[1]
-    assert [w.filename for w in shown if w.category is ShoalWarning] == [__file__]  # the line that called, not a worker thread's
+    lines = [w.filename for w in shown if w.category is ShoalWarning]
+    assert lines == [__file__]  # the line that called, not a worker thread's
 
 
 def _texts(shown: pytest.WarningsRecorder) -> list[str]:

@@ -211,7 +211,7 @@ def test_the_standard_proof_of_up_to_100_records_has_more_integer_programmes():
 def test_the_result_of_a_tiny_file_is_proved_or_has_a_gap_for_larger_k_too(k):
     values = np.random.default_rng(k).normal(size=(36, 2))
     facts = auto(values, k, effort="quick").facts
-    assert 0 < facts["lower_bound"] and (facts["proved"] or facts["gap"] > 0)
+    assert facts["lower_bound"] > 0 and (facts["proved"] or facts["gap"] > 0)
 
 
 def test_auto_proves_nothing_of_weighted_or_larger_files():
