@@ -178,6 +178,16 @@ def test_ends_are_rounded_outward() -> None:
     for label in release.frame["age"].unique():
         bounds = re.match(r"\[(\d+)-(\d+)\]", label)
         assert label == "missing" or (int(bounds[1]) % 5 == 0 and int(bounds[2]) % 5 == 4)
+    missing = release.frame["age"].filter(frame["age"].is_null())
+    assert missing.len() and missing.str.ends_with("missing").all()
+
+
+def test_labels_of_ordered_names_say_that_some_are_missing() -> None:
+    frame = pl.DataFrame({"size": ["s", "s", None, "m", "l", "l", "l"]})
+    table = shoal.read(frame, quasi=["size"], order={"size": ["s", "m", "l"]})
+    release = shoal.recode(table, 3, effort="quick")
+    assert release.frame["size"][2].endswith("missing")
+    assert smallest(release.frame, ["size"]) >= 3
 
 
 def test_k_holds_for_each_set_of_columns() -> None:
