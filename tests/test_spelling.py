@@ -140,6 +140,7 @@ def test_paths_are_found_and_moved_to_a_folder() -> None:
         (Names(), "a,,b", "A column name is empty"),
         (ByColumn(Number()), "age", "COLUMN=VALUE is needed, not 'age'."),
         (Either((Word(("auto",)), Number())), "x", "'x' is not auto. 'x' is not a number."),
+        (Either((Number(), Number())), "x", "'x' is not a number."),
     ],
 )
 def test_a_text_that_cannot_be_read_says_why(spelling: Spelling, text: str, words: str) -> None:

@@ -267,7 +267,9 @@ class Either(Spelling):
                     return spelling.read(texts)
             except ValueError as error:
                 problems.append(str(error))
-        raise ValueError(" ".join(problems) or f"It may be given only once, not as {' and '.join(texts)}.")
+        raise ValueError(
+            " ".join(dict.fromkeys(problems)) or f"It may be given only once, not as {' and '.join(texts)}."
+        )
 
     def form(self, value: Any) -> list[str]:
         for spelling in self.spellings:

@@ -21,6 +21,7 @@ from command_line import attempt, run
 from folders.here import Here, Killing
 from shoal.errors import InputError, PromiseError, UsageError, WriteError
 from shoal.folders import staging as staging_module
+from shoal.folders import writing
 from shoal.gate.folders import whole
 from shoal.sources.scanning import cells_of
 
@@ -105,11 +106,21 @@ def test_the_loss_is_near_that_of_one_machine(data: Path, expected: pl.DataFrame
     together.discard()
 
 
-def test_the_figures_are_those_of_the_release_check(data: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("bucket_rows", [500_000, 130])
+def test_the_figures_are_those_of_the_release_check(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bucket_rows: int
+) -> None:
+    monkeypatch.setattr(writing, "BUCKET_ROWS", bucket_rows)
     saved = release_of(data, Here()).save(tmp_path / "out")
     check = shoal.check(records(), cells(tmp_path / "out"), quasi=["age", "income", "x"], k=5, **ROLES)
     assert saved.findings.figures.facts() == check.figures.facts()
     assert {f.check: f.status for f in check} == {f.check: f.status for f in saved.findings if f.check != "written"}
+
+
+def test_the_scale_of_a_column_is_that_of_all_files() -> None:
+    files = [np.array([1.0, 2.0, 6.0]), np.array([40.0]), np.empty(0), np.array([100.0, 101.0])]
+    moments = [(float(x.size), x.mean(), ((x - x.mean()) ** 2).sum()) if x.size else (0.0, 0.0, 0.0) for x in files]
+    assert writing._deviation(moments) == pytest.approx(np.concatenate(files).std())
 
 
 def test_a_large_table_is_drawn(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,6 +227,21 @@ def test_a_lost_staging_file_is_made_again(data: Path, expected: pl.DataFrame, t
     with pytest.warns(shoal.errors.ShoalWarning, match="was lost, so its part of the work was done again"):
         release_of(data, Here(lose), staging=staged).save(tmp_path / "out")
     assert not lost
+    assert cells(tmp_path / "out").equals(expected)
+
+
+def test_a_staged_file_with_other_bytes_is_made_again(data: Path, expected: pl.DataFrame, tmp_path: Path) -> None:
+    staged = tmp_path / "staged"
+    release_of(data, Here(), staging=staged).close()
+    path = staged / "search-2" / "000000.arrow"
+    content = bytearray(path.read_bytes())
+    frame = pl.read_ipc(bytes(content))
+    place = content.find(np.float64(frame["x0"][0]).tobytes())
+    assert place > 0
+    content[place : place + 8] = np.float64(frame["x0"][0] + 1).tobytes()
+    path.write_bytes(content)
+    with pytest.warns(shoal.errors.ShoalWarning, match="was lost, so its part of the work was done again"):
+        release_of(data, Here(), staging=staged).save(tmp_path / "out")  # that part needs dropped results, too
     assert cells(tmp_path / "out").equals(expected)
 
 

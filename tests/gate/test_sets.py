@@ -109,6 +109,14 @@ def test_the_gate_counts_k_within_each_column_group(tmp_path: Path, place: int, 
     assert "k-within-groups" in answer
 
 
+def test_a_class_of_one_record_too_few_breaks_k_within_its_column_group() -> None:
+    smallest = min(int(PEOPLE.group_by(chosen).len()["len"].min()) for chosen in SETS)  # type: ignore[arg-type]
+    asked: dict[str, Any] = ROLES | {"column_groups": SETS, "accept_k": 1, "keep_order": True}
+    assert shoal.check(PEOPLE, PEOPLE, k=smallest, **asked)["k-within-groups"].status == "ok"
+    finding = shoal.check(PEOPLE, PEOPLE, k=smallest + 1, **asked)["k-within-groups"]
+    assert finding.status == "block" and finding.figure == smallest
+
+
 @pytest.mark.parametrize("place", range(len(SETS)))
 def test_the_gate_counts_l_within_each_column_group(place: int) -> None:
     asked: dict[str, Any] = ROLES | {"k": K, "column_groups": SETS, "accept_k": 1, "l": 2}

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 import shoal
 from reference import suppression as slow
 from shoal.errors import PromiseError, ShoalError, UsageError
+from shoal.gate.checks.every_subset import check as every_subset
 from shoal.gate.checks.k_of_stars import compatible
+from shoal.gate.checks.only_stars import check as only_stars
 from shoal.gate.checks.only_stars import wrong_cells
 from shoal.gate.context import CheckContext
 from shoal.gate.guarantees import Guarantees
@@ -29,6 +31,7 @@ FRAME = pl.DataFrame(
         "town": ["a", "a", "b", "b", "b", "b"],
         "born": pl.Series(["2001-03-31"] * 6).str.to_date(),
         "member": [True, True, False, False, False, None],
+        "rate": [1.5, 1.5, 2.25, 2.25, 3.0, 3.0],
     }
 )
 COLUMNS = ("age", "town")
@@ -63,6 +66,8 @@ def test_stars_are_no_other_value() -> None:
         ("member", ["true", "True", "*", "false", "false", None], 0),
         ("member", ["true", "false", "*", "false", "false", "false"], 2),
         ("age", ["30", "30.0", "41", "x", "52", "52"], 2),
+        ("rate", ["1.5", "1.50", "*", "2.25", "3", "3.0"], 0),
+        ("rate", ["1.5", "1.6", "*", "2.0", "3", "3.4"], 3),
     ],
 )
 def test_text_names_the_original_value(name: str, cells: list[Any], wrong: int) -> None:
@@ -76,6 +81,24 @@ def test_value_labels_name_the_original_code() -> None:
     labels = {"age": {30: "young", 41: "middle"}}
     context = CheckContext(FRAME, Written(after), Guarantees(), policy_named("default"), labels=labels)
     assert wrong_cells(context, "age").tolist() == [False, False, False, True, False, False]
+    swapped = starred(FRAME, age=["middle", "young (30)", "young", "middle", "52", "52"])
+    context = CheckContext(FRAME, Written(swapped), Guarantees(), policy_named("default"), labels=labels)
+    assert wrong_cells(context, "age").tolist() == [True, False, True, False, False, False]
+
+
+@pytest.mark.parametrize(
+    "ages, found",
+    [
+        (["52", "*", "41", "30", "52", "30"], "ok"),
+        (["52", "*", "41", "30", "52", "31"], "block"),  # a value that no record has
+        (["30", "*", "41", "30", "52", "30"], "block"),  # a value of two records in three
+    ],
+)
+def test_rows_in_another_order_hold_no_value_more_often(ages: list[str], found: str) -> None:
+    promises = Guarantees(columns=("age",), promises=(OnlyStars(("age",)),))
+    after = Written(starred(FRAME, age=ages).select("age"))
+    context = CheckContext(FRAME, after, promises, policy_named("default"), aligned=False)
+    assert only_stars(context).status == found
 
 
 def test_k_is_counted_as_promised() -> None:
@@ -102,6 +125,18 @@ def test_a_combination_that_occurs_is_not_rare() -> None:
         verify(released, EverySubset(COLUMNS, 2, 2))
     with pytest.raises(PromiseError, match="1 combination of up to 1 columns has fewer than 2 records"):
         verify(released, EverySubset(COLUMNS, 1, 2))
+
+
+def test_a_combination_is_counted_within_its_stratum() -> None:
+    """Each age occurs twice, and once with each town that it has."""
+    released = FRAME.with_columns(age=pl.Series([30, 41, 30, 41, 52, 52]))
+    context = CheckContext(
+        FRAME, Written(released), Guarantees(promises=(EverySubset(("age",), 1, 2),)), policy_named("default")
+    )
+    assert [finding.status for finding in every_subset(context)] == ["ok"]
+    within = Guarantees(promises=(EverySubset(("age",), 1, 2, within=("town",)),))
+    context = CheckContext(FRAME, Written(released), within, policy_named("default"))
+    assert [(finding.status, finding.figure) for finding in every_subset(context)] == [("block", 4)]
 
 
 @given(st.lists(st.tuples(*[st.integers(-1, 2)] * 3), min_size=1, max_size=20))

@@ -169,7 +169,7 @@ def test_labels_are_not_exported_as_codes(tmp_path: Path) -> None:
     _, meta = pyreadstat.read_sav(str(tmp_path / "out.sav"))
     assert meta.variable_value_labels["sex"] == {1.0: "woman", 2.0: "man"}
     result = run(*common, "-o", tmp_path / "out.csv", "--json")
-    assert "cannot keep value labels: sex hold codes" in result.stderr
+    assert "cannot keep value labels: sex holds codes" in result.stderr
     checked = json.loads(run("check", source, tmp_path / "out.csv", *roles, "-k", 4, "--json").stdout)
     assert "labels" in checked["warnings"]
 

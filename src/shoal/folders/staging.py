@@ -159,6 +159,9 @@ class Staging:
         units = [Unit(function, task, folder / f"{i:06d}", suffixes, on_driver) for i, task in enumerate(tasks)]
         self._stages[stage] = units
         ended = {i: facts for i, unit in enumerate(units) if (facts := _kept(unit)) is not None}
+        for i, unit in enumerate(units):
+            if i not in ended:  # later, only the sizes of files are compared: this one may be damaged
+                unit.base.with_suffix(".json").unlink(missing_ok=True)
         results = self._completed(stage, ended)
         for text in dict.fromkeys(text for one in results for text in one["notices"]):
             notice(text)

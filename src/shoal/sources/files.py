@@ -84,7 +84,8 @@ def write_file(
         of_column = source.labels.values
         lost = [name for name in table.columns if not set(of_column.get(name, ())).isdisjoint(table[name].unique())]
         if lost:
-            notice(f"{path.suffix} files cannot keep value labels: {', '.join(lost)} hold codes without labels.")
+            hold = "holds" if len(lost) == 1 else "hold"
+            notice(f"{path.suffix} files cannot keep value labels: {', '.join(lost)} {hold} codes without labels.")
     with atomically(path) as temporary:
         _writer(form, path)(table, temporary, path, source, protected)
         if check is not None:

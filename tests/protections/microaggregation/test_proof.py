@@ -207,9 +207,18 @@ def test_the_standard_proof_of_up_to_100_records_has_more_integer_programmes():
     assert proof_work(97, "quick") == proof_work(101, "quick")
 
 
+@pytest.mark.parametrize("k", [7, 10])
+def test_the_result_of_a_tiny_file_is_proved_or_has_a_gap_for_larger_k_too(k):
+    values = np.random.default_rng(k).normal(size=(36, 2))
+    facts = auto(values, k, effort="quick").facts
+    assert facts["lower_bound"] > 0 and (facts["proved"] or facts["gap"] > 0)
+
+
 def test_auto_proves_nothing_of_weighted_or_larger_files():
     values = np.random.default_rng(0).normal(size=(60, 2))
     assert "proved" not in auto(values, 3, effort="quick", weights=np.arange(1.0, 61.0)).facts
-    assert "proved" not in auto(values, 7, effort="quick").facts
+    assert "proved" not in auto(values, 11, effort="quick").facts
+    of_seven = np.random.default_rng(0).normal(size=(101, 2))
+    assert "proved" not in auto(of_seven, 7, effort="quick").facts
     larger = np.random.default_rng(0).normal(size=(401, 2))
     assert "proved" not in auto(larger, 3, effort="quick").facts

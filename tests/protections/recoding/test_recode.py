@@ -112,6 +112,10 @@ def test_nodes_of_a_taxonomy_cover_their_values(method: str) -> None:
     pairs = set(zip(release.frame["town"], frame["town"], strict=True))
     assert all(value in below.get(label, label) for label, value in pairs)
     assert {label for label, _ in pairs} <= {*below, *"abcdefgh"}
+    under = np.array([len(below.get(label, label)) for label in release.frame["town"]])
+    assert release.facts["per_column"]["town"]["loss"] == pytest.approx(((under - 1) / 7).mean())
+    ends = [re.fullmatch(r"\[(\d+)-(\d+)\]", label) for label in release.frame["age"].unique()]
+    assert {int(found[2]) - int(found[1]) + 1 for found in ends if found} <= {5, 10, 20}  # both ends included
     widths = {re.sub(r"\d+", "", label) for label in release.frame["age"]}
     assert widths <= {"[-]", "any", "", "missing"}
     # ARX's formula: shares of the leaves, normalized after averaging over the columns.
@@ -130,6 +134,16 @@ def test_records_that_occur_k_times_do_not_change() -> None:
     assert release.frame.rows()[:5] == [("1", "x")] * 5
     same = shoal.recode(pl.DataFrame({"a": [1, 1, 2, 2]}), 2, quasi=["a"], effort="quick")
     assert same.frame["a"].to_list() == [1, 1, 2, 2] and same.facts["loss"] == 0.0
+
+
+def test_the_loss_of_names_is_that_of_their_sets() -> None:
+    towns = list("aabbbccdeffgg")
+    release = shoal.recode(pl.DataFrame({"town": towns}), 3, quasi=["town"], labels="full", effort="quick")
+    held = {label: {t for t, new in zip(towns, release.frame["town"], strict=True) if new == label} for label in "b"}
+    assert held == {"b": {"b"}}
+    sizes = [len(label.split(" | ")) for label in release.frame["town"]]
+    assert not any("all but" in label or label == "any" for label in release.frame["town"])
+    assert release.facts["loss"] == pytest.approx(np.mean([(size - 1) / 6 for size in sizes]))
 
 
 def test_records_that_are_too_few_join_a_class() -> None:
@@ -164,6 +178,16 @@ def test_ends_are_rounded_outward() -> None:
     for label in release.frame["age"].unique():
         bounds = re.match(r"\[(\d+)-(\d+)\]", label)
         assert label == "missing" or (int(bounds[1]) % 5 == 0 and int(bounds[2]) % 5 == 4)
+    missing = release.frame["age"].filter(frame["age"].is_null())
+    assert missing.len() and missing.str.ends_with("missing").all()
+
+
+def test_labels_of_ordered_names_say_that_some_are_missing() -> None:
+    frame = pl.DataFrame({"size": ["s", "s", None, "m", "l", "l", "l"]})
+    table = shoal.read(frame, quasi=["size"], order={"size": ["s", "m", "l"]})
+    release = shoal.recode(table, 3, effort="quick")
+    assert release.frame["size"][2].endswith("missing")
+    assert smallest(release.frame, ["size"]) >= 3
 
 
 def test_k_holds_for_each_set_of_columns() -> None:
