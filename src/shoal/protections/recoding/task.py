@@ -32,13 +32,8 @@ class RecodingTask:
 
     @cached_property
     def parts(self) -> Floats:
-        """What losing a whole column costs a record, as shares of FULL.
-
-        With nodes, a column of m leaves counts (1 - 1/m) times: then the sum of the costs is 1 - granularity.
-        """
+        """What losing a whole column costs a record, as shares of FULL."""
         weights = np.array([column.weight for column in self.columns])
-        if self.kind == "nodes":
-            weights = weights * [1.0 - 1.0 / max(1, column.leaves) for column in self.columns]
         total = weights.sum()
         return np.asarray(weights / total if total > 0 else np.full(weights.size, 1.0 / weights.size))
 
