@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ class Rules:
     widths: tuple[int, ...]
     rules: tuple[Rule, ...]
 
-    @property
+    @cached_property
     def width(self) -> int:
         return sum(self.widths)
 

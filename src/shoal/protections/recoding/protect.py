@@ -110,7 +110,7 @@ def protect(
     chosen = (names,) if sets is None else check_sets(sets, names)
     confidential = confidentiality.values(table)
     rules = confidentiality.rules(confidential)
-    columns = {name: column_of(table, name, options) for name in names}
+    columns = _columns_of(table, names, options)
     shared = [[columns[name] for name in names if name in part] for part in _joined(chosen)]
     if len(shared) > 1 and searching.checkpoint is not None:
         raise UsageError("A checkpoint holds one search, but each set of columns has its own. Remove --checkpoint.")
@@ -133,6 +133,16 @@ def _quasi(table: Table) -> tuple[str, ...]:
     check_types(table, names, "recode")
     warn_of_identifiers(table, names)
     return tuple(names)
+
+
+def _columns_of(table: Table, names: Sequence[str], options: ColumnOptions) -> dict[str, RecodedColumn]:
+    """Return the values of each column; a stop ends the work between two columns of a large file."""
+    columns = {}
+    for name in names:
+        current().check()
+        columns[name] = column_of(table, name, options)
+    current().check()
+    return columns
 
 
 def _joined(sets: Sequence[Sequence[str]]) -> list[set[str]]:
