@@ -21,7 +21,6 @@ from shoal.table.domain import nominal_domain, numeric_domain
 from shoal.table.labels import group_names
 from shoal.table.taxonomy import read_taxonomy
 
-
 WHAT = ["k", "rule", "sets", "suppress", "rule and suppress", "sets and suppress", "rule, sets and suppress"]
 
 
