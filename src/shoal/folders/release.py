@@ -14,7 +14,8 @@ from shoal.engine.control import Control
 from shoal.engine.trace import TracePoint
 from shoal.errors import UsageError
 from shoal.folders.staging import Staging, staged_bytes
-from shoal.folders.writing import FolderSaving, FolderWriter, NewValuesOfFiles, Rows
+from shoal.folders.judging import FolderSaving, Rows
+from shoal.folders.writing import FolderWriter, NewValuesOfFiles
 from shoal.gate.findings import Findings
 from shoal.gate.guarantees import Guarantees
 from shoal.gate.policy import policy_named
