@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from shoal.engine.control import Control
 from shoal.engine.trace import TracePoint
 from shoal.errors import UsageError
-from shoal.folders.staging import Staging, staged_bytes
 from shoal.folders.judging import FolderSaving, Rows
+from shoal.folders.staging import Staging, staged_bytes
 from shoal.folders.writing import FolderWriter, NewValuesOfFiles
 from shoal.gate.findings import Findings
 from shoal.gate.guarantees import Guarantees
