@@ -11,6 +11,7 @@ An earlier stage has checked each file and staged its tuples (`stage_checked`): 
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shoal.arrays import Floats, Ints
-from shoal.errors import PromiseError
+from shoal.errors import InputError, PromiseError, UsageError
 from shoal.folders.staging import Facts, StagedOutput, Staging, read_staged
 from shoal.gate.findings import Finding, Findings
 from shoal.gate.folders.by_file import CheckedFile, FileCheck, as_facts
@@ -32,16 +33,18 @@ from shoal.gate.folders.recount import (
     SETS,
     ColumnSet,
     People,
+    classes_over,
     closest,
     count_classes,
     limits_of,
     own_distance,
     records_within,
 )
-from shoal.gate.folders.whole import WholeCheck, drawn_rows
+from shoal.gate.folders.whole import WholeCheck, WithEarlier, drawn_rows
 from shoal.gate.guarantees import Guarantees
 from shoal.gate.known import KnownColumns, known_columns
 from shoal.gate.policy import Policy
+from shoal.gate.row_order import shuffled_order
 
 Compared = Mapping[str, Ranked | Labelled]  # how columns of ranks and labels are compared, by name
 
@@ -68,12 +71,52 @@ class Rows:
 
 @dataclass(frozen=True)
 class FolderSaving:
-    """How a release in many files is saved, and what the publisher states about it (`shoal.gate.saving.Saving`)."""
+    """How a release in many files is saved, and what the publisher states about it (`shoal.gate.saving.Saving`).
 
+    shuffle: the rows of each file are in a random order; which rows a file has stays the same. previous: a folder whose
+    files have the same names and the same rows, in the original's order.
+    """
+
+    shuffle: bool = False
     keep_order: bool = False
     policy: str | os.PathLike[str] | None = None
+    previous: str | os.PathLike[str] | None = None
     first_release: bool = False
     accept_k: int | None = None
+
+    @property
+    def policy_name(self) -> str | Path:
+        """The name or the file of the policy that decides, default if none is named."""
+        policy = "default" if self.policy is None else self.policy
+        return Path(policy) if isinstance(policy, os.PathLike) else policy
+
+    def previous_of(self, name: str) -> Path | None:
+        """Return the file of an earlier release that has the rows of a file of this name."""
+        if self.previous is None:
+            return None
+        path = Path(self.previous).expanduser().absolute()
+        return path if path.is_file() else path / name
+
+    def check(self, names: Sequence[str]) -> None:
+        """Raise an error, before any work, for statements that exclude each other, or an absent earlier release."""
+        for first, second in (("shuffle", "keep_order"), ("previous", "first_release")):
+            if getattr(self, first) and getattr(self, second):
+                flags = [f"--{name.replace('_', '-')}" for name in (first, second)]
+                raise UsageError(f"{flags[0]} and {flags[1]} cannot be combined. Remove one of them.")
+        if self.previous is None:
+            return
+        path = Path(self.previous).expanduser()
+        if not path.exists():
+            raise InputError(f"The earlier release {path} does not exist. Check its path, or remove --previous.")
+        if path.is_file() and len(names) > 1:
+            raise UsageError(f"The earlier release of a folder of files is a folder, and {path} is a file.")
+
+
+def order_of_file(key: int | str, number: int, before: pl.DataFrame, columns: Sequence[str]) -> NDArray[np.int64]:
+    """Return the original row of each row of a file whose rows are shuffled; `number` counts the files from 0."""
+    if isinstance(key, str):
+        key = hashlib.sha256(f"{key} {number}".encode()).hexdigest()
+    return shuffled_order(key, before, columns)
 
 
 def stage_checked(checked: CheckedFile, output: StagedOutput) -> Facts:
@@ -89,12 +132,17 @@ def stage_checked(checked: CheckedFile, output: StagedOutput) -> Facts:
         "findings": as_facts(checked.findings),
         "new_numbers": list(checked.new_numbers),
         "suppressed": checked.suppressed,
+        "exact": checked.exact,
+        "earlier": list(checked.earlier),
     }
 
 
 @dataclass(frozen=True)
 class BucketTask:
-    """A bucket of tuples: where it is in each staged file, the sets of columns, and the drawn people."""
+    """A bucket of tuples: where it is in each staged file, the sets of columns, and the drawn people.
+
+    earlier: the keys of the classes over this release and an earlier one.
+    """
 
     bases: tuple[Path, ...]
     slices: tuple[tuple[int, int], ...]
@@ -102,6 +150,7 @@ class BucketTask:
     people: People | None = None
     limits: Mapping[str, Floats] | None = None
     columns: tuple[str, ...] = ()
+    earlier: tuple[str, ...] = ()
 
     def tuples(self) -> pl.DataFrame:
         parts = []
@@ -114,7 +163,8 @@ class BucketTask:
 def recount(task: BucketTask, output: StagedOutput) -> Facts:
     """Return the smallest class and the unique records of each set of columns, and the number of records."""
     tuples = task.tuples()
-    return {"classes": count_classes(tuples, task.sets), "rows": tuples.height}
+    both = classes_over(tuples, task.earlier, "known") if task.earlier else None
+    return {"classes": count_classes(tuples, task.sets), "rows": tuples.height, "both": both}
 
 
 def count_tuples(task: BucketTask, output: StagedOutput) -> Facts:
@@ -160,14 +210,15 @@ class FolderJudge:
     staging: Staging
     stage: str = "write"
 
-    def file_checks(self, policy: Policy, *, refuses: bool = True) -> list[FileCheck]:
+    def file_checks(self, policy: Policy, saving: FolderSaving, *, refuses: bool = True) -> list[FileCheck]:
         """Return what the check of each file needs."""
         drawn, _ = drawn_rows(self.rows.total)
         buckets = -(-self.rows.total // BUCKET_ROWS)
         return [
             FileCheck(
                 name, self.guarantees, policy, self.released, buckets,
-                _between(drawn, self.rows.first[i], self.rows.counts[i]), refuses=refuses,
+                _between(drawn, self.rows.first[i], self.rows.counts[i]), refuses=refuses, shuffled=saving.shuffle,
+                previous=saving.previous_of(name),
             )
             for i, name in enumerate(self.names)
         ]  # fmt: skip
@@ -183,7 +234,9 @@ class FolderJudge:
         bases = tuple(staging.bases(self.stage))
         ends = np.cumsum([[0] * len(written), *np.array([f["counts"] for f in written]).T], axis=0)
         slices = [tuple((int(a), int(b)) for a, b in zip(ends[i], ends[i + 1], strict=True)) for i in range(buckets)]
-        tasks_of = [BucketTask(bases, part, sets) for part in slices]
+        known = self._set("known", columns, written, how).keys
+        earlier = tuple(dict.fromkeys((*known, *self._earlier(written)))) if saving.previous is not None else ()
+        tasks_of = [BucketTask(bases, part, sets, earlier=earlier) for part in slices]
         counted = staging.run("recount", recount, tasks_of, ())
         total = sum(f["rows"] for f in counted)
         if total != self.rows.total:
@@ -199,12 +252,24 @@ class FolderJudge:
         classes = {name: _worst([f["classes"][same[name]] for f in counted]) for name in SETS}
         return WholeCheck(
             before, after, self.rows.total, columns, classes, {name: linked[same[name]] for name in SETS},
-            self._by_file(written),
+            self.findings_by_file(written),
             self.guarantees, policy, drawn + 1, saving.accept_k, saving.first_release, saving.keep_order,
-            sum(f["suppressed"] for f in written), self._weighted(bases, slices),
+            sum(f["suppressed"] for f in written), self._weighted(bases, slices), saving.shuffle,
+            WithEarlier(_worst([f["both"] for f in counted])[0], _sums(written)) if earlier else None,
         ).findings()  # fmt: skip
 
-    def _by_file(self, written: Sequence[Facts]) -> list[tuple[str, list[Finding]]]:
+    def _earlier(self, written: Sequence[Facts]) -> list[str]:
+        """Return the staged columns of the earlier release, which every file of it must have."""
+        for name, facts in zip(self.names, written, strict=True):
+            if facts["earlier"] != written[0]["earlier"]:
+                raise InputError(
+                    f"In the earlier release, {name} has other columns than {self.names[0]}. All files of a release "
+                    "need the same columns."
+                )
+        earlier: list[str] = written[0]["earlier"]
+        return earlier
+
+    def findings_by_file(self, written: Sequence[Facts]) -> list[tuple[str, list[Finding]]]:
         """Return the findings of each file with its name."""
         pairs = zip(self.names, written, strict=True)
         return [(name, [Finding(**finding) for finding in facts["findings"]]) for name, facts in pairs]
@@ -300,6 +365,12 @@ def distinct_again(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Return the tuples of all buckets; a tuple without some protected column may lie in several."""
     frame = pl.concat([part for part in parts if part.height] or parts[:1], how="vertical_relaxed")
     return frame.group_by([name for name in frame.columns if name != RECORDS]).agg(pl.col(RECORDS).sum())
+
+
+def _sums(written: Sequence[Facts]) -> dict[str, tuple[int, int]]:
+    """Return for each protected column the exact values of all files, in this release and in the earlier one."""
+    names = written[0]["exact"]
+    return {name: tuple(sum(facts["exact"][name][i] for facts in written) for i in (0, 1)) for name in names}
 
 
 def _worst(classes: Sequence[Sequence[int]]) -> tuple[int, int]:

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from shoal.errors import PromiseError, UsageError, WriteError
-from shoal.folders.judging import STAGES, SUFFIXES, FolderJudge, FolderSaving, stage_checked
+from shoal.folders.judging import STAGES, SUFFIXES, FolderJudge, FolderSaving, order_of_file, stage_checked
 from shoal.folders.judging import Rows as Rows
-from shoal.folders.staging import Facts, StagedOutput, Staging, check_unchanged
+from shoal.folders.staging import Facts, StagedOutput, Staging, check_unchanged, plan_of_files
 from shoal.gate.findings import Findings
 from shoal.gate.folders import whole
 from shoal.gate.folders.by_file import FileCheck, check_file
@@ -52,9 +52,10 @@ class NewValuesOfFiles(Protocol):
 
 @dataclass(frozen=True)
 class WriteTask:
-    """A file to write and check."""
+    """A file to write and check. number: its place among the files. key: the secret or seed of shuffled rows."""
 
     files: Files
+    number: int
     path: Path
     target: Path
     sha256: str
@@ -62,6 +63,7 @@ class WriteTask:
     new: NewValues
     changed: tuple[str, ...]
     check: FileCheck
+    key: int | str
 
 
 def write(task: WriteTask, output: StagedOutput) -> Facts:
@@ -69,13 +71,17 @@ def write(task: WriteTask, output: StagedOutput) -> Facts:
     check_unchanged(task.path, task.sha256)
     table = task.files.read(task.path, task.roles)
     after = as_polars(task.new.frame(table))
-    source = table.source
+    before, source = frame_of(table.frame), table.source
+    if task.check.shuffled:
+        order = order_of_file(task.key, task.number, before, task.changed)
+        before, after = before[order], after[order]
+        source = None if source is None else source.take(order)
     dialect = None if source is None else source.dialect
     check = FileCheck(**{**task.check.__dict__, "encoding": None if dialect is None else dialect.encoding})
     facts: Facts = {}
 
     def verify(temporary: Path) -> None:
-        checked = check_file(temporary, frame_of(table.frame), after, check)
+        checked = check_file(temporary, before, after, check)
         facts.update(stage_checked(checked, output))
         facts["released"] = {str(task.target): checksum(temporary)}
 
@@ -104,6 +110,7 @@ class FolderWriter:
     guarantees: Guarantees
     new: NewValuesOfFiles
     staging: Staging
+    key: int | str = 0
 
     def save(self, target: Path, saving: FolderSaving) -> Findings:
         """Write the folder `target`, if every file and the whole release pass the checks.
@@ -112,8 +119,8 @@ class FolderWriter:
             PromiseError: A guarantee does not hold or the policy blocks the release; nothing is written.
             WriteError: The files cannot be written.
         """
-        policy = policy_named("default" if saving.policy is None else Path(saving.policy)
-                              if isinstance(saving.policy, os.PathLike) else saving.policy)  # fmt: skip
+        policy = policy_named(saving.policy_name)
+        saving.check(self.files.names)
         self._check_policy(policy, saving)
         check_new_folder(target)
         hidden = target.with_name(f".{target.name}.part")
@@ -144,22 +151,26 @@ class FolderWriter:
                 f"--policy {saving.policy} needs checks that see all records at once, and {self.rows.total:,} records "
                 f"are more than {whole.ALL_ROWS:,}. Remove it: the guarantees are checked in any case."
             )
-        if policy.order == "shuffled":
+        if policy.order == "shuffled" and not saving.shuffle:
             raise UsageError(
-                f"The policy {policy.name} demands shuffled rows, which many files cannot have. "
-                "Choose another policy, or protect one file with --shuffle."
+                f"The policy {policy.name} demands shuffled rows. Add --shuffle, or choose another policy."
             )
 
     def _checked(self, hidden: Path, saving: FolderSaving, policy: Policy) -> Findings:
         """Write every file, and return the findings on the whole release."""
+        checks = self._judge.file_checks(policy, saving)
         tasks = [
             WriteTask(
-                self.files.for_workers, path, hidden / path.name, self.rows.sha256[i], self.roles, self.new.of_file(i),
-                self.guarantees.changed, check,
+                self.files.for_workers, i, path, hidden / path.name, self.rows.sha256[i], self.roles,
+                self.new.of_file(i), self.guarantees.changed, check, self.key,
             )
-            for i, (path, check) in enumerate(zip(self.files.paths, self._judge.file_checks(policy), strict=True))
+            for i, (path, check) in enumerate(zip(self.files.paths, checks, strict=True))
         ]  # fmt: skip
-        plan = {"target": str(hidden), "policy": policy.name, "released": list(self.released)}
+        earlier = [check.previous for check in checks if check.previous is not None]
+        plan = {
+            "target": str(hidden), "policy": policy.name, "released": list(self.released), "shuffle": saving.shuffle,
+            "key": self.key if saving.shuffle else None, "previous": plan_of_files([p for p in earlier if p.is_file()]),
+        }  # fmt: skip
         self.staging.begin(("write", *STAGES), plan)
         return self._judge.judged(self.staging.run("write", write, tasks, SUFFIXES), saving, policy)
 
