@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from shoal.assessment import assess as assess
     from shoal.comparison import compare as compare
     from shoal.engine.control import Control as Control
+    from shoal.folders.checking import check_files as check_files
     from shoal.gate.check import check as check
     from shoal.overview import look as look
     from shoal.protections.generalization import apply_mapping as apply_mapping
@@ -43,6 +44,7 @@ _WHERE = {
     "Table": "shoal.table.table",
     "assess": "shoal.assessment",
     "check": "shoal.gate.check",
+    "check_files": "shoal.folders.checking",
     "look": "shoal.overview",
     "compare": "shoal.comparison",
     "run": "shoal.running",
