@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from shoal.engine.progress import Progress, silent
 from shoal.gate.promises import KAnonymity
 from shoal.protections.microaggregation.choices import Engine, Heuristic, MacroSplit, PathOrder, Remainder
-from shoal.protections.parameters import Columns, Effort, Missing, Seed, Threads, share
+from shoal.protections.parameters import Columns, Effort, LeafRecords, LeafRounds, Missing, Seed, Threads, share
 from shoal.protections.protection import Method, Option, Protection, names
 from shoal.spelling import Either, Number, NumberPerColumn, Word
 from shoal.table.choices import Scaling
@@ -151,12 +151,8 @@ def microaggregate(
             default_text="5 up to 20 records, 1 above",
         ),
     ] = None,
-    leaf: Annotated[
-        int, Option("Records that are searched together; a worker needs about 1 kB for each.", 40, on_files=True)
-    ] = 200_000,
-    rounds: Annotated[
-        int, Option("Searches across the borders of the leaves, after the first one.", 0, on_files=True)
-    ] = 1,
+    leaf: LeafRecords = 200_000,
+    rounds: LeafRounds = 1,
     leaves_above: Annotated[
         int,
         Option(

@@ -115,7 +115,7 @@ def protect(
     if len(shared) > 1 and searching.checkpoint is not None:
         raise UsageError("A checkpoint holds one search, but each set of columns has its own. Remove --checkpoint.")
     tasks = [
-        RecodingTask(part, k, options.loss, _group_rules(confidential, rules, table.rows), searching.settings)
+        RecodingTask(part, k, options.loss, group_rules(confidential, rules, table.rows), searching.settings)
         for part in shared
     ]
     for task in tasks:
@@ -154,10 +154,10 @@ def _joined(sets: Sequence[Sequence[str]]) -> list[set[str]]:
     return joined
 
 
-def _group_rules(confidential: Mapping[str, ColumnCodes], rules: Rules, n: int) -> GroupRules:
-    """Return the rules as the kernels read them."""
+def group_rules(confidential: Mapping[str, ColumnCodes], rules: Rules, n: int) -> GroupRules:
+    """Return the rules of n records as the kernels read them; the counts of the values are those of the whole table."""
     codes = [column.codes for column in confidential.values()]
-    shares = [column.counts / n for column in confidential.values()]
+    shares = [column.counts / column.counts.sum() for column in confidential.values()]
     records = np.column_stack(codes).astype(np.int32) if codes else np.zeros((n, 0), np.int32)
     reference = np.concatenate(shares) if shares else np.zeros(0)
     return GroupRules(np.ascontiguousarray(records), rules.integers, rules.floats, reference)
@@ -213,13 +213,7 @@ def _with_stars(task: RecodingTask, searching: RecodingSearch, most: int, plain:
 
 def _taken(task: RecodingTask, rows: Ints) -> RecodingTask:
     """Return the task on some of the records, with the same domains."""
-    columns = []
-    for column in task.columns:
-        codes = column.codes.codes[rows]
-        counts = np.bincount(codes, minlength=len(column.codes.values)).astype(np.int64)
-        columns.append(
-            replace(column, values=replace(column.values, codes=replace(column.codes, codes=codes, counts=counts)))
-        )
+    columns = [column.with_codes(column.codes.codes[rows]) for column in task.columns]
     rules = task.rules._replace(confidential=np.ascontiguousarray(task.rules.confidential[rows]))
     return replace(task, columns=columns, rules=rules)
 
@@ -329,7 +323,8 @@ def _release(
         sets=sets,
         starred_beside=tuple(unassigned),
     )
-    facts |= _diversity(table, groups, confidential, by_name)
+    measured = confidential or {name: finite_codes(table, name) for name in table.roles.confidential}
+    facts |= diversity(groups, measured, by_name)
     facts |= {"effective_k": release.smallest_class(), **clock.read()}
     return release
 
@@ -343,10 +338,8 @@ def _cells(table: Table, column: RecodedColumn, cover: Cover, part: RecordGroups
     """Return the new values of a column; None if it stays as it is."""
     of_record = cover.label[part.labels]
     if style == "mean":
-        return _means(column, part)
-    plain = bool(cover.is_exact[of_record].all()) and column.values.is_exact
-    rounded = isinstance(column, OrderedColumn) and column.step > 0
-    if plain and not rounded and not column.has_missing and not part.starred.any():
+        return group_means(column, part)
+    if bool(cover.is_exact[of_record].all()) and is_kept(column) and not part.starred.any():
         if is_finer(table, column.name, column.codes):
             return np.array(column.codes.values, dtype=np.float64)[column.codes.codes] + 0.0
         return None
@@ -355,7 +348,13 @@ def _cells(table: Table, column: RecodedColumn, cover: Cover, part: RecordGroups
     return cells
 
 
-def _means(column: RecodedColumn, part: RecordGroups) -> Any:
+def is_kept(column: RecodedColumn) -> bool:
+    """Return whether a column stays as it is if every group has a single value of it."""
+    rounded = isinstance(column, OrderedColumn) and column.step > 0
+    return column.values.is_exact and not rounded and not column.has_missing
+
+
+def group_means(column: RecodedColumn, part: RecordGroups) -> Any:
     """Return the mean of each group's numbers or dates, or its most frequent name, the first of several."""
     codes, labels = column.codes, part.labels
     if codes.numeric:
@@ -378,11 +377,10 @@ def _means(column: RecodedColumn, part: RecordGroups) -> Any:
     return np.array(texts, dtype=object)[modes][labels]
 
 
-def _diversity(
-    table: Table, groups: Sequence[RecordGroups], confidential: Mapping[str, ColumnCodes], rules: Mapping[str, Rule]
+def diversity(
+    groups: Sequence[RecordGroups], columns: Mapping[str, ColumnCodes], rules: Mapping[str, Rule]
 ) -> dict[str, Any]:
     """Return the l and the t of the worst class and confidential column, if there are confidential columns."""
-    columns = confidential or {name: finite_codes(table, name) for name in table.roles.confidential}
     if not columns:
         return {}
     worst_l, worst_t = math.inf, 0.0
