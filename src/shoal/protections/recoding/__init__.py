@@ -138,6 +138,17 @@ def recode(
     bound: Annotated[
         bool, Option("Also compute a lower bound of the loss. It compares all pairs of records.", excludes="sets")
     ] = False,
+    front: Annotated[
+        bool,
+        Option(
+            "Also recode for multiples of k, higher l and fewer suppressed records, and show what each costs.",
+            excludes="checkpoint",
+        ),
+    ] = False,
+    pick: Annotated[
+        int | None,
+        Option("Number of the solution of the Pareto front to take.", needs="front", default_text="the least loss"),
+    ] = None,
     missing: Annotated[
         Literal["category", "drop", "error"],
         Option("Handling of missing values. category: a value of its own. drop: remove the records. error: stop."),
@@ -189,4 +200,6 @@ def recode(
         RecodingSearch(method, effort, seconds, checkpoint, resume, seed, bound),
         CellOptions(style, labels == "full", suppress, missing),
         sets=sets,
+        front=front,
+        pick=pick,
     )

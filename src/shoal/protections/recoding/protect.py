@@ -18,6 +18,8 @@ from shoal.engine.partition.kernels.greedy import neighbours_in_order
 from shoal.engine.partition.partition import KPartition, by_first_record
 from shoal.engine.partition.search.prepared import SearchSettings
 from shoal.errors import Stopped, UsageError, check_k
+from shoal.gate.promises import Diversity
+from shoal.measures.anonymity import class_sizes
 from shoal.measures.diversity import distinct_l, t_closeness
 from shoal.notices import notice
 from shoal.protections.class_release import class_promises
@@ -25,11 +27,12 @@ from shoal.protections.class_rules import NOT_DIVERSE, Confidentiality, Rule, Ru
 from shoal.protections.column_sets import check_sets
 from shoal.protections.recoding import RECODE
 from shoal.protections.recoding.columns import ColumnOptions, Cover, OrderedColumn, RecodedColumn, column_of
+from shoal.protections.recoding.front import FrontPoint, Goal, NotDiverseError, front_of, goals, place_of, points_of
 from shoal.protections.recoding.kernels.rules import GroupRules
 from shoal.protections.recoding.losses import FULL
 from shoal.protections.recoding.release import RecodedRelease
 from shoal.protections.recoding.task import RecodingTask
-from shoal.protections.values import check_types, is_finer, suppressed_beside, warn_of_identifiers
+from shoal.protections.values import check_types, is_countable, is_finer, suppressed_beside, warn_of_identifiers
 from shoal.sources.reading import as_table, refuse_roles
 from shoal.table.coded_values import finite_codes
 from shoal.table.column import ColumnCodes
@@ -95,8 +98,10 @@ def protect(
     output: CellOptions,
     *,
     sets: Sequence[Sequence[str]] | None,
+    front: bool = False,
+    pick: int | None = None,
 ) -> RecodedRelease:
-    """Form groups and return the release."""
+    """Form groups and return the release. front: also for a higher k and l, and with fewer suppressed records."""
     table = as_table(data, quasi=quasi)
     names = _quasi(table)
     clock = Clock()
@@ -108,23 +113,83 @@ def protect(
         raise UsageError("Suppressed records are stars, which need text. Use --style text, or remove --suppress.")
     options.check(names)
     chosen = (names,) if sets is None else check_sets(sets, names)
-    confidential = confidentiality.values(table)
-    rules = confidentiality.rules(confidential)
     columns = _columns_of(table, names, options)
     shared = [[columns[name] for name in names if name in part] for part in _joined(chosen)]
     if len(shared) > 1 and searching.checkpoint is not None:
         raise UsageError("A checkpoint holds one search, but each set of columns has its own. Remove --checkpoint.")
-    tasks = [
-        RecodingTask(part, k, options.loss, group_rules(confidential, rules, table.rows), searching.settings)
-        for part in shared
-    ]
-    for task in tasks:
-        _check_reachable(task)
-    groups = [_groups(task, searching, output.suppress) for task in tasks]
-    bound = _lower_bound(tasks[0]) if searching.bound and not output.suppress else None
-    protected = confidential, rules
+    run = Recoding(table, shared, chosen, options.loss, confidentiality, searching)
+    first = Goal(k, None if confidentiality.l is None else confidentiality.rule().l, output.suppress)
+    front_facts: dict[str, Any] = {}
+    if front:
+        points = front_of(points_of(goals(first, table.rows, run.highest_l), run.point))
+        taken = place_of(points, pick)
+        solution: Solution = points[taken].solution
+        front_facts = {"pick": taken + 1, "front": [point.figures() for point in points]}
+    else:
+        solution = run.solution(first)
+    bound = _lower_bound(solution.tasks[0]) if searching.bound and not solution.goal.suppress else None
     over = chosen if sets is not None else ()
-    return _release(table, groups, over, k, protected, bound, searching.method, output, clock)
+    return _release(table, solution, over, bound, searching.method, output, front_facts, clock)
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The groups that keep the guarantees of a goal, for each part of the columns."""
+
+    goal: Goal
+    tasks: Sequence[RecodingTask]
+    groups: Sequence[RecordGroups]
+    confidential: Mapping[str, ColumnCodes]
+    rules: Rules
+
+
+@dataclass(frozen=True, eq=False)
+class Recoding:
+    """What all solutions of a run share. columns: those of each part. sets: the columns over which k holds."""
+
+    table: Table
+    columns: Sequence[Sequence[RecodedColumn]]
+    sets: Sequence[Sequence[str]]
+    loss: str
+    confidentiality: Confidentiality
+    searching: RecodingSearch
+
+    @property
+    def highest_l(self) -> float:
+        """The smallest number of values of a confidential column; 1 if there is none, or one that has no values."""
+        names = self.table.roles.confidential
+        if not all(is_countable(self.table, name) for name in names):
+            return 1.0
+        return float(min((len(finite_codes(self.table, name).values) for name in names), default=1))
+
+    def solution(self, goal: Goal) -> Solution:
+        """Return groups for a goal; raise an error if not even all records together keep its rules."""
+        rule = self.confidentiality.rule()
+        diversity = None if goal.l is None else Diversity(goal.l, rule.kind, rule.c)
+        wanted = replace(self.confidentiality, l=diversity)
+        confidential = wanted.values(self.table)
+        rules = wanted.rules(confidential)
+        of_groups = group_rules(confidential, rules, self.table.rows)
+        tasks = [RecodingTask(part, goal.k, self.loss, of_groups, self.searching.settings) for part in self.columns]
+        if not all(task.keeps(np.zeros(task.n, dtype=np.int64))[0] for task in tasks):
+            raise NotDiverseError(NOT_DIVERSE)
+        groups = [_groups(task, self.searching, goal.suppress) for task in tasks]
+        return Solution(goal, tasks, groups, confidential, rules)
+
+    def point(self, goal: Goal) -> FrontPoint:
+        """Return the solution for a goal with its measures."""
+        solution = self.solution(goal)
+        every = [(part, column) for part in solution.groups for column in part.columns]
+        covers = {column.name: column.cover(part.labels, part.count, False) for part, column in every}
+        of_record = {column.name: covers[column.name].label[part.labels] for part, column in every}
+        losses = [_mean_loss(covers[column.name], of_record[column.name], part) for part, column in every]
+        starred = solution.groups[0].starred if len(solution.groups) == 1 else np.zeros(self.table.rows, dtype=bool)
+        smallest = min(
+            int(class_sizes([of_record[name][~starred] for name in chosen]).min(initial=self.table.rows))
+            for chosen in self.sets
+        )
+        loss = np.average(losses, weights=[column.weight for _, column in every])
+        return FrontPoint(goal, float(loss), smallest, int(starred.sum()), solution)
 
 
 def _quasi(table: Table) -> tuple[str, ...]:
@@ -161,11 +226,6 @@ def group_rules(confidential: Mapping[str, ColumnCodes], rules: Rules, n: int) -
     records = np.column_stack(codes).astype(np.int32) if codes else np.zeros((n, 0), np.int32)
     reference = np.concatenate(shares) if shares else np.zeros(0)
     return GroupRules(np.ascontiguousarray(records), rules.integers, rules.floats, reference)
-
-
-def _check_reachable(task: RecodingTask) -> None:
-    if not task.keeps(np.zeros(task.n, dtype=np.int64))[0]:
-        raise UsageError(NOT_DIVERSE)
 
 
 # -- suppression -------------------------------------------------------------------------------------------
@@ -254,19 +314,23 @@ def _lower_bound(task: RecodingTask) -> float | None:
     return None if control.stopped else float(far[:, -1].mean() / FULL)
 
 
+def _mean_loss(cover: Cover, of_record: Ints, part: RecordGroups) -> float:
+    """Return the mean loss of a column's cells. of_record: the text of each record."""
+    return float(np.where(part.starred, 1.0, cover.losses[of_record]).mean())
+
+
 def _release(
     table: Table,
-    groups: Sequence[RecordGroups],
+    solution: Solution,
     sets: tuple[tuple[str, ...], ...],
-    k: int,
-    protected: tuple[Mapping[str, ColumnCodes], Rules],
     bound: float | None,
     method: str,
     output: CellOptions,
+    front_facts: Mapping[str, Any],
     clock: Clock,
 ) -> RecodedRelease:
-    """Return the release with its values and its measures. protected: the confidential columns and their rules."""
-    confidential, rules = protected
+    """Return the release with its values and its measures. front_facts: the Pareto front, if there is one."""
+    k, groups, confidential, rules = solution.goal.k, solution.groups, solution.confidential, solution.rules
     new: dict[str, Any] = {}
     losses: dict[str, float] = {}
     legend: dict[str, dict[str, list[str]]] = {}
@@ -275,7 +339,7 @@ def _release(
     for part, column in every:
         cover = column.cover(part.labels, part.count, output.full)
         of_record = cover.label[part.labels]
-        losses[column.name] = float(np.where(part.starred, 1.0, cover.losses[of_record]).mean())
+        losses[column.name] = _mean_loss(cover, of_record, part)
         exact &= cover.is_exact[of_record] & ~part.starred
         used = np.unique(of_record[~part.starred])
         cut = {text: values for i, (text, values) in enumerate(_entries(cover)) if i in set(used.tolist()) and values}
@@ -305,11 +369,12 @@ def _release(
         "suppressed": 0 if starred is None else int(starred.sum()),
         "per_column": {column.name: {"kind": column.kind, "loss": losses[column.name]} for _, column in every},
         **({"lower_bound": bound} if bound is not None else {}),
+        **front_facts,
         **({"legend": legend} if legend and output.style == "text" else {}),
         **_search_facts(groups),
         **current().facts,
     }
-    solution = KPartition(by_first_record(groups[0].labels)) if len(groups) == 1 else None
+    partition = KPartition(by_first_record(groups[0].labels)) if len(groups) == 1 else None
     release = RecodedRelease(
         original=table,
         frame=suppressed_beside(table.protected(new), unassigned, starred),
@@ -317,7 +382,7 @@ def _release(
         promises=class_promises(changed, sets, k, by_name),
         k=None if sets else k,
         facts=facts,
-        solution=solution,
+        solution=partition,
         title=RECODE.title,
         rules=by_name,
         sets=sets,
