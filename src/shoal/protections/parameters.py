@@ -51,7 +51,13 @@ RequiredL = Annotated[
     ),
 ]
 RequiredT = Annotated[float | None, Option("Largest t-closeness of the confidential columns.", 0, 1, flag="-t")]
-DistanceOfT = Annotated[Distance, Option("Distance of values in t-closeness.", needs="t")]
+DistanceOfT = Annotated[
+    Distance,
+    Option(
+        "Distance of two values in t-closeness. equal: the same for all. ordered: by their places in ascending order.",
+        needs="t",
+    ),
+]
 Missing = Annotated[
     Literal["error", "drop", "median"],
     Option("Handling of missing values. error: stop. drop: remove the records. median: fill in the median."),
