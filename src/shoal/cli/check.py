@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     default="equal",
     show_default=True,
     metavar=f"[{'|'.join(DISTANCES)}]",
-    help="Distance between two confidential values for t-closeness.",
+    help="Distance of two values in t-closeness. equal: the same for all. ordered: by their places in ascending order.",
 )
 @click.option("--swapped", type=NAMES, default="", help="Columns whose values were swapped, the regions first.")
 @click.option("--vital", metavar="COLUMN=V1,V2", help="Target group whose regions were swapped.")

@@ -51,11 +51,19 @@ RequiredL = Annotated[
     ),
 ]
 RequiredT = Annotated[float | None, Option("Largest t-closeness of the confidential columns.", 0, 1, flag="-t")]
-DistanceOfT = Annotated[Distance, Option("Distance of values in t-closeness.", needs="t")]
+DistanceOfT = Annotated[
+    Distance,
+    Option(
+        "Distance of two values in t-closeness. equal: the same for all. ordered: by their places in ascending order.",
+        needs="t",
+    ),
+]
 LeafRecords = Annotated[
     int, Option("Records that are searched together; a worker needs about 1 kB for each.", 40, on_files=True)
 ]
-LeafRounds = Annotated[int, Option("Searches across the borders of the leaves, after the first one.", 0, on_files=True)]
+LeafRounds = Annotated[
+    int, Option("Number of searches across the borders of the leaves, after that of each leaf.", 0, on_files=True)
+]
 Missing = Annotated[
     Literal["error", "drop", "median"],
     Option("Handling of missing values. error: stop. drop: remove the records. median: fill in the median."),

@@ -111,7 +111,7 @@ class Table:
         return summaries
 
     def with_roles(self, roles: Roles) -> Table:
-        """The same columns with other roles."""
+        """Return a table with the same columns and other roles."""
         other = Table(self.frame, roles, self.source, numbering=self._numbering)
         other._columns, other._like = self._columns, self._like
         return other

@@ -79,7 +79,7 @@ def test_cuts_are_those_that_parts_of_groups_violate(n, seed):
     share = rng.choice([0.0, 0.125, 0.25, 0.5, 1.0], size=12)
     held = incidence(groups, n)
     every = [cut for size in (3, 5) for cut in itertools.combinations(range(n), size)]
-    table = touched(held, every).toarray()
+    table = touched(held, every).dense()
     parted = share * (share < 1)
     excess = {}
     for c, cut in enumerate(every):

@@ -85,7 +85,10 @@ def microaggregate(
     within: Annotated[Sequence[str], Option("Columns that are constant within every group; they stay unchanged.")] = (),
     aggregate: Annotated[Literal["mean", "median"], Option("Value that replaces the numbers of a group.")] = "mean",
     round: Annotated[bool, Option("Keep integer columns integers.")] = False,
-    scaling: Annotated[Scaling, Option("Scaling of the columns before distances are computed.")] = "standard",
+    scaling: Annotated[
+        Scaling,
+        Option("Scale of the columns in distances. standard: variance 1. minmax: range 1. none: the original scale."),
+    ] = "standard",
     importance: Annotated[
         Mapping[str, float] | None,
         Option("Weight of columns in the distance.", typed="For example age=2,sex=0.5.", spelling=NumberPerColumn()),
@@ -107,9 +110,12 @@ def microaggregate(
         bool, Option("Continue from the checkpoint.", of=SEARCHES, needs="checkpoint", in_recipe=False)
     ] = False,
     remainder: Annotated[
-        Remainder, Option("Rule for the last records, which are fewer than 2k.", of=("mdav",))
+        Remainder, Option("Rule for the last records. All rules keep groups of k, except thesis.", of=("mdav",))
     ] = "standard",
-    metric: Annotated[Literal["euclidean", "l1"], Option("Distance between records.", of=("mdav",))] = "euclidean",
+    metric: Annotated[
+        Literal["euclidean", "l1"],
+        Option("Distance between records: Euclidean, or the sum of absolute differences (l1).", of=("mdav",)),
+    ] = "euclidean",
     engine: Annotated[Engine, Option("Algorithm; it affects the speed only.", of=("mdav",))] = "auto",
     gamma: Annotated[
         float | str,
@@ -122,7 +128,13 @@ def microaggregate(
     ] = "auto",
     split: Annotated[bool, Option("Split trees of 2k or more records.", of=("mst",))] = True,
     path_order: Annotated[
-        PathOrder, Option("Order in which the records are cut.", of=("path",), former="order")
+        PathOrder,
+        Option(
+            "Order in which the records are cut. tour: a short tour. nearest: always the nearest record next. mdav: "
+            "the groups of MDAV.",
+            of=("path",),
+            former="order",
+        ),
     ] = "tour",
     population: Annotated[int, Option("Number of chromosomes.", 2, of=EVOLUTION)] = 100,
     generations: Annotated[
@@ -131,10 +143,16 @@ def microaggregate(
     mutation_rate: Annotated[float, share("Probability that a gene mutates.", EVOLUTION)] = 0.1,
     crossover_rate: Annotated[float, share("Probability that two parents exchange genes.", EVOLUTION)] = 0.3,
     crossover: Annotated[
-        Literal["one-point", "two-point", "uniform"], Option("Crossover operator.", of=EVOLUTION)
+        Literal["one-point", "two-point", "uniform"],
+        Option("Genes that parents exchange: those behind one cut, between two, or each at even odds.", of=EVOLUTION),
     ] = "one-point",
     selection: Annotated[
-        Literal["roulette", "tournament", "rank"], Option("Selection operator.", of=EVOLUTION)
+        Literal["roulette", "tournament", "rank"],
+        Option(
+            "Selection of parents. roulette: by fitness. tournament: the better of two. rank: by the rank of the "
+            "fitness.",
+            of=EVOLUTION,
+        ),
     ] = "roulette",
     inversion: Annotated[float, share("Share of children in which a segment is reversed.", EVOLUTION)] = 0.0,
     macro_size: Annotated[
