@@ -141,7 +141,7 @@ def test_l_and_t_hold_in_every_class(data: Path, tmp_path: Path) -> None:
     new = cells(tmp_path / "out")
     assert new.group_by(QUASI).agg(pl.col("diagnosis").n_unique())["diagnosis"].min() >= 3
     assert release.facts["l"] >= 3 and release.facts["t"] <= 0.35 + 1e-12
-    assert {saved.findings[name].status for name in ("l", "t")} == {"ok"}
+    assert saved.findings["l"].status == "ok" and saved.findings["t"].status in ("ok", "info")
     with pytest.raises(UsageError, match="not that diverse"):
         recoded(data, l=5)
 
