@@ -151,17 +151,18 @@ def routed(frame: pl.DataFrame, rows: Ints, group: Ints, leaf: Indices, leaves: 
     return pl.DataFrame([*numbers, *frame[order].get_columns()]), np.bincount(leaf, minlength=leaves).tolist()
 
 
-def gathered(unit: LeafUnit, bases: Sequence[Path], slices: Slices, seed: int) -> pl.DataFrame:
-    """Return the records of a unit in the order of their numbers."""
-    parts = []
-    for base, (start, stop) in zip(bases, slices, strict=True):
-        if stop > start:
-            part = read_staged(base, rows=(start, stop))
-            if unit.parts > 1:
-                chosen = hashed(part[GROUP].to_numpy(), seed + 1) % np.uint64(unit.parts)
-                part = part.filter(pl.Series(chosen == np.uint64(unit.part)))
-            parts.append(part)
-    return pl.concat(parts).sort(ROW)
+def gathered(unit: LeafUnit, bases: Sequence[Path], slices: Slices, seed: int, k: int) -> pl.DataFrame:
+    """Return the records of a unit in the order of their numbers. A part of a leaf has none, or k or more."""
+    read = [read_staged(base, rows=rows) for base, rows in zip(bases, slices, strict=True) if rows[1] > rows[0]]
+    if unit.parts > 1:
+        parts = [hashed(part[GROUP].to_numpy(), seed + 1) % np.uint64(unit.parts) for part in read]
+        sizes = np.bincount(np.concatenate(parts).astype(np.int64), minlength=unit.parts)
+        part_of = np.where(sizes < k, sizes.argmax(), np.arange(unit.parts))
+        read = [
+            part.filter(pl.Series(part_of[chosen.astype(np.int64)] == unit.part))
+            for part, chosen in zip(read, parts, strict=True)
+        ]
+    return pl.concat(read).sort(ROW)
 
 
 def first_members(labels: Ints) -> Ints:

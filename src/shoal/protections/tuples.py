@@ -33,6 +33,7 @@ from shoal.table.roles import Roles
 from shoal.table.table import Table
 
 RECORDS, ROW, TUPLE = "records", "row", "tuple"
+SCHEMA = "-schema"  # the suffix of an empty file with the types of the cells, which stays when the cells are removed
 MOST_TUPLES = 5_000_000
 MERGED = 2_000_000  # tuples that are collected before they are counted together
 Kinds = dict[str, pl.DataType]
@@ -115,6 +116,7 @@ def read(task: GroupTask, output: StagedOutput) -> Facts:
     """Stage the cells of a file, and return its rows, its checksum and its types."""
     cells, facts = cells_of_file(task)
     output.write(cells)
+    output.write(cells[:0], SCHEMA)
     return facts
 
 
@@ -222,18 +224,19 @@ def grouped(
         for path in files.paths
     ]
     stage = by.__name__
-    facts = staging.run(stage, by, tasks, ("", "-rows") if by_row else ("",))
+    schema = SCHEMA if by is read else ""
+    facts = staging.run(stage, by, tasks, ("", "-rows") if by_row else tuple(dict.fromkeys(("", schema))))
     rows = Rows(tuple(f["rows"] for f in facts), tuple(f["sha256"] for f in facts))
     check_checksums(files, rows.sha256)
-    kinds = _common(files, all_names, facts, staging.bases(stage))
+    schemas = [read_staged(base, schema, rows=(0, 0)).schema for base in staging.bases(stage)]
+    kinds = _common(files, all_names, facts, schemas)
     return Grouped(files, staging, tuple(first["columns"]), roles, names, all_names, rows, facts, kinds)
 
 
 def _common(
-    files: Files, names: Sequence[str], facts: Sequence[Facts], bases: Sequence[Path]
+    files: Files, names: Sequence[str], facts: Sequence[Facts], schemas: Sequence[pl.Schema]
 ) -> tuple[pl.DataType, ...]:
     """Return the type of each column in all files; raise an error if a column holds values of different kinds."""
-    schemas = [read_staged(base, rows=(0, 0)).schema for base in bases]
     common = []
     for j, name in enumerate(names):
         filled = [i for i, f in enumerate(facts) if not f["empty"][j]] or [0]

@@ -35,6 +35,18 @@ def front_table(facts: Mapping[str, Any]) -> Grid:
     return numbered([heads[key] for key in shown], rows, facts["pick"], title="Pareto front", note=FRONT_NOTE)
 
 
+def rows_of_files(facts: Mapping[str, Any]) -> list[list[Any]]:
+    """Return the values of a release of many files with their names."""
+    return [
+        ["records", facts["n"]], ["protected columns", facts["d"]], ["loss", facts["loss"]],
+        *([f"loss of {name}", about["loss"]] for name, about in facts["per_column"].items()),
+        ["granularity", facts["granularity"]], ["groups", facts["groups"]],
+        ["records per group", f"{facts['smallest_group']} to {facts['largest_group']}"],
+        ["unchanged records", facts["unchanged_rows"]], ["leaves", facts["leaves"]], ["rounds", facts["rounds"]],
+        ["CPU seconds of the search", facts["cpu_seconds"]],
+    ]  # fmt: skip
+
+
 def check_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the guarantees of a step as arguments of `shoal.check`; with sets, k holds over each set only."""
     return {} if arguments.get("sets") else {name: arguments.get(name) for name in ("k", "l", "t", "distance")}

@@ -314,7 +314,7 @@ def search(task: SearchTask, output: StagedOutput) -> Facts:
     """Search the groups of a unit; stage its records by the next tree, or, after the last round, the new values."""
     prepare_node(generic_kernels)
     started = time.process_time()
-    frame, scales = gathered(task.unit, task.bases, task.slices, task.seed), task.columns.scales
+    frame, scales = gathered(task.unit, task.bases, task.slices, task.seed, task.k), task.columns.scales
     rows, group = (frame[name].to_numpy() for name in (ROW, GROUP))
     values = [frame[column(j)].to_numpy() for j in range(len(scales))]
     weights = frame[WEIGHT].to_numpy() if WEIGHT in frame.columns else None

@@ -244,8 +244,8 @@ class _Search:
             "l": min((f["l"] for f in last if f.get("l") is not None), default=None),
             "t": max((f["t"] for f in last if f.get("t") is not None), default=None),
             "groups": sum(f["groups"] for f in last),
-            "smallest_group": min(f["smallest"] for f in last),
-            "largest_group": max(f["largest"] for f in last),
+            "smallest_group": min(f["smallest"] for f in last if f["records"]),
+            "largest_group": max(f["largest"] for f in last if f["records"]),
             "unchanged_rows": sum(f["unchanged"] for f in last),
             "suppressed": 0,
             "per_column": {

@@ -169,7 +169,9 @@ def search(task: SearchTask, output: StagedOutput) -> Facts:
     """Search the groups of a unit; stage its records by the next tree, or, after the last round, the new values."""
     prepare_node(generic_kernels)
     started = time.process_time()
-    frame = gathered(task.unit, task.bases, task.slices, task.seed)
+    frame = gathered(task.unit, task.bases, task.slices, task.seed, task.k)
+    if not frame.height:  # all records of the leaf are in its other parts
+        return _nothing(task, frame, output)
     if frame.height < task.k:
         raise InputError(f"A leaf has only {frame.height} records. Use a larger --leaf.")
     recoding = _recoding(task, frame)
@@ -188,6 +190,19 @@ def search(task: SearchTask, output: StagedOutput) -> Facts:
     ranked, counts = sorted_by_leaf(frame, partition.labels, next_leaf, task.tree.leaves)
     output.write(ranked)
     return {**facts, "counts": counts, "cpu_seconds": time.process_time() - started}
+
+
+def _nothing(task: SearchTask, frame: pl.DataFrame, output: StagedOutput) -> Facts:
+    """Stage and return what a unit without records has."""
+    output.write(frame if task.tree is not None else frame.select(ROW))
+    facts: Facts = {"records": 0, "groups": 0, "loss": 0.0, "cpu_seconds": 0.0}
+    if task.tree is not None:
+        return {**facts, "counts": [0] * task.tree.leaves}
+    d = len(task.domains.names)
+    for j in range(d if task.style == "text" else 0):
+        output.write(pl.DataFrame(schema={COVER: pl.Int32, CODE: pl.Int32}), cover_suffix(j))
+    nothing = {"lost": [0.0] * d, "all_exact": [True] * d, "covers": [0] * d, "unchanged": 0}
+    return {**facts, **nothing, "ends": [0] * len(task.files)}
 
 
 def _recoding(task: SearchTask, frame: pl.DataFrame) -> RecodingTask:
