@@ -73,15 +73,20 @@ def distance_linkage(
     """
     n, d = original.shape
     chosen = sampled_records(n, seed)
-    credits = np.zeros(chosen.size)
     every = sets if sets is not None else [range(d)]
-    percents = []
-    for columns in every:
-        of_set = link_credits(original, protected, list(columns), chosen, strict, threads)
+    return mean_linkage(
+        [link_credits(original, protected, list(columns), chosen, strict, threads) for columns in every], n
+    )
+
+
+def mean_linkage(of_sets: Sequence[Floats], n: int) -> Linkage:
+    """The mean over sets of columns, from the credits of the same records by each of them."""
+    credits = np.zeros(of_sets[0].size)
+    for of_set in of_sets:
         credits += of_set
-        percents.append(100.0 * float(of_set.mean()))
+    percents = [100.0 * float(of_set.mean()) for of_set in of_sets]
     deviation = float(np.std(percents, ddof=1)) if len(percents) > 1 else 0.0
-    return replace(as_linkage(credits / len(every), n), sets=len(every), deviation=deviation)
+    return replace(as_linkage(credits / len(of_sets), n), sets=len(of_sets), deviation=deviation)
 
 
 def first_columns(d: int, seed: int = 0, order: Sequence[int] | None = None) -> list[list[int]]:
