@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from shoal.assessment import assess as assess
     from shoal.comparison import compare as compare
     from shoal.engine.control import Control as Control
+    from shoal.folders.assessing import assess_files as assess_files
     from shoal.folders.checking import check_files as check_files
     from shoal.gate.check import check as check
     from shoal.overview import look as look
@@ -43,6 +44,7 @@ _WHERE = {
     "Roles": "shoal.table.roles",
     "Table": "shoal.table.table",
     "assess": "shoal.assessment",
+    "assess_files": "shoal.folders.assessing",
     "check": "shoal.gate.check",
     "check_files": "shoal.folders.checking",
     "look": "shoal.overview",
