@@ -21,11 +21,10 @@ from shoal.errors import Stopped, UsageError, check_k
 from shoal.measures.diversity import distinct_l, t_closeness
 from shoal.notices import notice
 from shoal.protections.class_release import class_promises
-from shoal.protections.class_rules import NOT_DIVERSE, Confidentiality, Rule, Rules
+from shoal.protections.class_rules import NOT_DIVERSE, Confidentiality, Rule, Rules, group_rules
 from shoal.protections.column_sets import check_sets
 from shoal.protections.recoding import RECODE
 from shoal.protections.recoding.columns import ColumnOptions, Cover, OrderedColumn, RecodedColumn, column_of
-from shoal.protections.recoding.kernels.rules import GroupRules
 from shoal.protections.recoding.losses import FULL
 from shoal.protections.recoding.release import RecodedRelease
 from shoal.protections.recoding.task import RecodingTask
@@ -115,7 +114,7 @@ def protect(
     if len(shared) > 1 and searching.checkpoint is not None:
         raise UsageError("A checkpoint holds one search, but each set of columns has its own. Remove --checkpoint.")
     tasks = [
-        RecodingTask(part, k, options.loss, _group_rules(confidential, rules, table.rows), searching.settings)
+        RecodingTask(part, k, options.loss, group_rules(confidential, rules, table.rows), searching.settings)
         for part in shared
     ]
     for task in tasks:
@@ -142,15 +141,6 @@ def _joined(sets: Sequence[Sequence[str]]) -> list[set[str]]:
         near = [part for part in joined if part & set(chosen)]
         joined = [part for part in joined if part not in near] + [set(chosen).union(*near)]
     return joined
-
-
-def _group_rules(confidential: Mapping[str, ColumnCodes], rules: Rules, n: int) -> GroupRules:
-    """Return the rules as the kernels read them."""
-    codes = [column.codes for column in confidential.values()]
-    shares = [column.counts / n for column in confidential.values()]
-    records = np.column_stack(codes).astype(np.int32) if codes else np.zeros((n, 0), np.int32)
-    reference = np.concatenate(shares) if shares else np.zeros(0)
-    return GroupRules(np.ascontiguousarray(records), rules.integers, rules.floats, reference)
 
 
 def _check_reachable(task: RecodingTask) -> None:
