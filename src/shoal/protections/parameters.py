@@ -1,6 +1,7 @@
 """Annotations of the parameters that several protections share."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from shoal.engine.effort import EFFORTS as EFFORTS
@@ -85,3 +86,9 @@ Threads = Annotated[
 def share(help: str, of: tuple[str, ...] = ()) -> Option:
     """Return the option of a number between 0 and 1."""
     return Option(help, 0, 1, of=of)
+
+
+def option_of(annotation: Any, of: tuple[str, ...]) -> Option:
+    """Return the option of a shared annotation for some methods only."""
+    option: Option = annotation.__metadata__[0]
+    return replace(option, of=of)

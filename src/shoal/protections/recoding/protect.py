@@ -23,12 +23,11 @@ from shoal.measures.anonymity import class_sizes
 from shoal.measures.diversity import distinct_l, t_closeness
 from shoal.notices import notice
 from shoal.protections.class_release import class_promises
-from shoal.protections.class_rules import NOT_DIVERSE, Confidentiality, Rule, Rules
+from shoal.protections.class_rules import NOT_DIVERSE, Confidentiality, Rule, Rules, group_rules
 from shoal.protections.column_sets import check_sets
 from shoal.protections.recoding import RECODE
 from shoal.protections.recoding.columns import ColumnOptions, Cover, OrderedColumn, RecodedColumn, column_of
 from shoal.protections.recoding.front import FrontPoint, Goal, NotDiverseError, front_of, goals, place_of, points_of
-from shoal.protections.recoding.kernels.rules import GroupRules
 from shoal.protections.recoding.losses import FULL
 from shoal.protections.recoding.release import RecodedRelease
 from shoal.protections.recoding.task import RecodingTask
@@ -217,15 +216,6 @@ def _joined(sets: Sequence[Sequence[str]]) -> list[set[str]]:
         near = [part for part in joined if part & set(chosen)]
         joined = [part for part in joined if part not in near] + [set(chosen).union(*near)]
     return joined
-
-
-def group_rules(confidential: Mapping[str, ColumnCodes], rules: Rules, n: int) -> GroupRules:
-    """Return the rules of n records as the kernels read them; the counts of the values are those of the whole table."""
-    codes = [column.codes for column in confidential.values()]
-    shares = [column.counts / column.counts.sum() for column in confidential.values()]
-    records = np.column_stack(codes).astype(np.int32) if codes else np.zeros((n, 0), np.int32)
-    reference = np.concatenate(shares) if shares else np.zeros(0)
-    return GroupRules(np.ascontiguousarray(records), rules.integers, rules.floats, reference)
 
 
 # -- suppression -------------------------------------------------------------------------------------------

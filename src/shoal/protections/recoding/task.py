@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from shoal.arrays import Bools, Floats, Ints
+from shoal.engine.partition.kernels.rules import GroupRules, keeps_rules
 from shoal.engine.partition.search.prepared import SearchSettings
 from shoal.protections.recoding.columns import OrderedColumn, RecodedColumn, TreeColumn
 from shoal.protections.recoding.effort import rebuilds
-from shoal.protections.recoding.kernels.rules import GroupRules, keeps_rules
 from shoal.protections.recoding.losses import FULL, NodeLoss, RecodingLoss, ValueSetLoss
 
 

@@ -33,7 +33,7 @@ from shoal.folders.staging import Facts, Staging, read_staged
 from shoal.measures.diversity import broken_classes
 from shoal.notices import notice
 from shoal.protections.class_release import class_promises
-from shoal.protections.class_rules import NOT_DIVERSE, Confidentiality, Rules
+from shoal.protections.class_rules import NOT_DIVERSE, Confidentiality, Rules, group_rules
 from shoal.protections.recoding.columns import ColumnOptions
 from shoal.protections.recoding.leaves.domains import Domains, ValuesTask, values
 from shoal.protections.recoding.leaves.stages import (
@@ -49,7 +49,7 @@ from shoal.protections.recoding.leaves.stages import (
     search,
 )
 from shoal.protections.recoding.leaves.tree import CutTree, build_tree
-from shoal.protections.recoding.protect import group_rules, is_kept
+from shoal.protections.recoding.protect import is_kept
 from shoal.protections.recoding.release import write_legend
 from shoal.protections.recoding.task import RecodingTask
 from shoal.protections.tuples import Grouped, column, grouped, read, staged_cells, typed

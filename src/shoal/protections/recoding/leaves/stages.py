@@ -45,13 +45,13 @@ from shoal.folders.leaves import (
 )
 from shoal.folders.staging import Facts, StagedOutput, read_staged
 from shoal.protections import generic_kernels
-from shoal.protections.class_rules import Rules
+from shoal.protections.class_rules import Rules, group_rules
 from shoal.protections.recoding.columns import OrderedColumn, RecodedColumn
 from shoal.protections.recoding.leaves.domains import Domains
 from shoal.protections.recoding.leaves.tree import CutTree
 from shoal.protections.recoding.methods.search import improve
 from shoal.protections.recoding.methods.search import search as search_groups
-from shoal.protections.recoding.protect import RecordGroups, diversity, group_means, group_rules
+from shoal.protections.recoding.protect import RecordGroups, diversity, group_means
 from shoal.protections.recoding.task import RecodingTask
 from shoal.protections.tuples import column
 
