@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.arrays import Floats, Ints
-from shoal.engine.kernels.hashing import GOLDEN
+from shoal.table.cell_hashes import GOLDEN, finalized
 
 BITS = 60  # of a number from 0 to 1, as a whole number
 HALF = 30
@@ -117,10 +117,7 @@ def gini(masses: Sequence[int]) -> float:
 def hashed(rows: Ints, seed: int) -> NDArray[np.uint64]:
     """Return a random 64-bit number for each row number (the finalizer of SplitMix64)."""
     x = rows.astype(np.uint64) + np.uint64(seed % 2**64)
-    x = (x + np.uint64(1)) * np.uint64(GOLDEN)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
-    return np.asarray(x ^ (x >> np.uint64(31)))
+    return finalized((x + np.uint64(1)) * GOLDEN)
 
 
 def decimals(values: NDArray[np.float64], k: int) -> int | None:
