@@ -91,7 +91,7 @@ class Release:
 
     @property
     def parts(self) -> tuple[Release, ...]:
-        """The releases of the steps; of a single step, this one."""
+        """The releases of the steps. A release of one step has itself as its only part."""
         return (self,)
 
     @property
