@@ -89,11 +89,16 @@ def protect(data: Any, search: Search, replacing: Replacing, quasi: Sequence[str
     warn_of_codes(columns)
     search = replace(search, k=k, units=units_of(table, k), control=current())
     scaled = columns.matrix(replacing.scaling, weights, replacing.importance)
-    partition = search.groups(table, scaled, weights, within).check(k)
     sst = total_squares(scaled, weights)
-    searched = Loss(sse_by_column(partition, scaled, weights), sst)
-    against_mdav = search.against_mdav(table, scaled, weights, within, searched)
-    objective = searched if columns.labels else None
+    partition = search.groups(table, scaled, weights, within).check(k)
+    against_mdav: dict[str, float] = {}
+    objective = None
+    if columns.labels or search.method not in NEVER_ABOVE_MDAV:
+        if search.may_overwrite(table.rows, within):
+            scaled = columns.matrix(replacing.scaling, weights, replacing.importance)
+        searched = Loss(sse_by_column(partition, scaled, weights), sst)
+        against_mdav = search.against_mdav(table, scaled, weights, within, searched)
+        objective = searched if columns.labels else None
     del scaled
     made = [replacement(part, partition, replacing.aggregate, weights, replacing.round) for part in (columns, *further)]
     facts: dict[str, Any] = {
@@ -159,13 +164,17 @@ class Search:
         if self.bound and self.units is not None:
             raise UsageError("A bound does not support units. Remove --bound or --unit.")
         if not within:
-            return self._in(scaled, weights, self.units, 1.0)
+            return self._in(scaled, weights, self.units, 1.0, self.may_overwrite(len(scaled), within))
         for option in OF_ONE_SEARCH:
             if self.options.get(option):
                 raise UsageError(f"--within cannot be combined with {option}. Remove one of them.")
         classes, labels = classes_of(table, within)
         check_classes(classes, labels, self.units, self.k)
         return self._in_classes(scaled, weights, classes)
+
+    def may_overwrite(self, rows: int, within: Sequence[str]) -> bool:
+        """Whether the search may use the array of values as its memory, because no later step needs it."""
+        return rows > FEW_FOR_MDAV and not (within or self.refine or self.bound or self.units is not None)
 
     def against_mdav(
         self, table: Table, scaled: Floats, weights: Floats | None, within: Sequence[str], searched: Loss
@@ -207,12 +216,16 @@ class Search:
         first = np.argmin(classes)
         return grouped_within(of_class, scaled, weights, classes, self.control)
 
-    def _in(self, scaled: Floats, weights: Floats | None, units: Ints | None, share: float) -> KPartition:
+    def _in(
+        self, scaled: Floats, weights: Floats | None, units: Ints | None, share: float, may_overwrite: bool = False
+    ) -> KPartition:
         """Return the groups of these records; the search gets a share of the time."""
         options = dict(self.options)
         if share < 1.0 and options.get("seconds") is not None:
             options["seconds"] *= share
-        run: dict[str, Any] = {"weights": weights, "seed": self.seed, "control": self.control}
+        run: dict[str, Any] = {
+            "weights": weights, "seed": self.seed, "control": self.control, "may_overwrite": may_overwrite,
+        }  # fmt: skip
         partition = group_records(self.method, scaled, self.k, **run, **options).check(self.k)
         with suppress(Stopped):  # a stopped step leaves the groups unchanged
             partition = self._improved(partition, scaled, weights, share)

@@ -19,7 +19,12 @@ from shoal.engine.control import Control
 from shoal.engine.partition.partition import KPartition
 from shoal.errors import check_k
 
-RUN = ("weights", "seed", "control")  # arguments that every call offers, and that a method need not take
+RUN = (
+    "weights",
+    "seed",
+    "control",
+    "may_overwrite",
+)  # arguments that every call offers, and that a method need not take
 
 
 def function_of(name: str) -> Callable[..., KPartition]:
@@ -36,10 +41,11 @@ def group_records(
     weights: Floats | None = None,
     seed: int = 0,
     control: Control | None = None,
+    may_overwrite: bool = False,
     **options: Any,
 ) -> KPartition:
-    """Return the partition of the method with this name."""
+    """Return the partition of the method with this name; may_overwrite: whether it may change the array of values."""
     function = function_of(name)
-    run = {"weights": weights, "seed": seed, "control": control}
+    run = {"weights": weights, "seed": seed, "control": control, "may_overwrite": may_overwrite}
     taken = {key: value for key, value in run.items() if key in inspect.signature(function).parameters}
     return function(np.ascontiguousarray(values, dtype=np.float64), check_k(k, len(values)), **taken, **options)

@@ -31,6 +31,7 @@ class SearchMethod:
         checkpoint: Path | None = None,
         resume: bool = False,
         control: Control | None = None,
+        may_overwrite: bool = False,
     ) -> KPartition:
         """Return the best partition that the search finds.
 
@@ -38,6 +39,8 @@ class SearchMethod:
             seconds: The time limit. After it the search returns the best partition so far.
             checkpoint: The file that keeps the state of the search.
             resume: Whether to continue from the checkpoint.
+            may_overwrite: Whether the search of a large file may change the array of values, which saves a copy.
         """
         settings = SearchSettings(seed, effort, checkpoint, resume)
-        return self.search(SquaredError(values, k, weights), (control or current()).part(seconds=seconds), settings)
+        loss = SquaredError(values, k, weights, may_overwrite=may_overwrite)
+        return self.search(loss, (control or current()).part(seconds=seconds), settings)
