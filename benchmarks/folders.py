@@ -1,10 +1,13 @@
-"""Microaggregation of a folder of files: loss, CPU seconds, memory and disk, k = 5, 10 columns of numbers.
+"""Microaggregation and local recoding of a folder of files: loss, CPU seconds, memory and disk, k = 5.
 
-    python benchmarks/folders.py [--rows 400000,2000000] [--sets normal,clusters,skewed] [--seeds 1] [--workers 2]
-                                 [--on processes,dask,spark] [--effort quick] [--alone] [--folder DIR] [--results FILE]
+    python benchmarks/folders.py [--rows 400000,2000000] [--sets normal,clusters,skewed,survey] [--seeds 1]
+                                 [--workers 2] [--on processes,dask,spark] [--effort quick] [--leaf N] [--rounds N]
+                                 [--alone] [--folder DIR] [--results FILE]
 
 The input is made file by file, 1,000,000 records each (fewer if there are few records), from the set, the seed and the
-number of the file: correlated normal numbers, 50 clusters, or skewed amounts with two decimals. `--alone` protects the
+number of the file. Three sets are microaggregated and have 10 columns of numbers: correlated normal numbers, 50
+clusters, or skewed amounts with two decimals. The set `survey` is recoded: 4 columns of numbers and 4 of names, which
+depend on age and on a latent status (the loss is then a percentage of the detail). `--alone` protects the
 same records in one file as well, and compares. Every run is a process of its own, which makes, checks and writes the
 release. `--on dask` and `--on spark` start a cluster of two workers on this machine, as the tests do. CPU seconds and
 the largest process are those of the run, its workers and, from the moment that it is ready, of the cluster. Staged
@@ -34,6 +37,7 @@ import polars as pl
 
 K, COLUMNS, CLUSTERS = 5, 10, 50
 SETS = ("normal", "clusters", "skewed")
+SURVEY = "survey"
 MOST_ROWS, FEWEST_FILES = 1_000_000, 4  # of a file; of a folder
 GIGABYTE = 1e9
 ROOT = Path(__file__).parents[1]
@@ -73,11 +77,11 @@ def run(folder: Path, n: int, name: str, seed: int, chosen: argparse.Namespace) 
     made: dict[str, dict[str, Any]] = {}
     for on in chosen.on.split(","):
         result = made[on] = measured(
-            {"data": str(files), "output": str(folder / "out"), "effort": chosen.effort, "on": on,
+            {"name": name, "data": str(files), "output": str(folder / "out"), "effort": chosen.effort, "on": on,
              "workers": chosen.workers if on == "processes" else None, **options}
         )  # fmt: skip
         print(
-            f"{n:>12,} x {COLUMNS} {name}, seed {seed}, on {on}: loss {result['information_loss']:.4f} %, "
+            f"{n:>12,} x {result['d']} {name}, seed {seed}, on {on}: loss {result['information_loss']:.4f} %, "
             f"{result['cpu']:.0f} CPU s ({1e6 * result['cpu'] / n:.0f} per million), "
             f"largest process {result['memory']:.2f} GB, "
             f"staged {result['staged']:.2f} GB, written {result['written']:.2f} GB, k = {result['smallest_group']} "
@@ -88,7 +92,9 @@ def run(folder: Path, n: int, name: str, seed: int, chosen: argparse.Namespace) 
     if chosen.alone:
         one = folder / "one.parquet"
         pl.concat([pl.read_parquet(path) for path in sorted(files.iterdir())]).write_parquet(one)
-        alone = measured({"data": str(one), "output": str(folder / "one-out.parquet"), "effort": chosen.effort})
+        alone = measured(
+            {"name": name, "data": str(one), "output": str(folder / "one-out.parquet"), "effort": chosen.effort}
+        )
         one.unlink()
         against = [
             f"on {on}: loss {percent(result, alone)}, {result['cpu'] / alone['cpu']:.2f} times the CPU seconds"
@@ -120,8 +126,12 @@ def make(folder: Path, n: int, name: str, seed: int) -> None:
     files = max(FEWEST_FILES, -(-n // MOST_ROWS))
     ends = [n * i // files for i in range(files + 1)]
     for i in range(files):
-        values = drawn(name, ends[i + 1] - ends[i], seed, i)
-        frame = pl.DataFrame({f"x{j}": values[:, j] for j in range(COLUMNS)})
+        n_here = ends[i + 1] - ends[i]
+        if name == SURVEY:
+            frame = survey(n_here, seed, i)
+        else:
+            values = drawn(name, n_here, seed, i)
+            frame = pl.DataFrame({f"x{j}": values[:, j] for j in range(COLUMNS)})
         frame.write_parquet(folder / f"part-{i:05d}.parquet")
 
 
@@ -141,6 +151,33 @@ def drawn(name: str, n: int, seed: int, part: int) -> np.ndarray:
     return np.round(np.exp(6.0 + 0.4 * numbers), 2)
 
 
+def survey(n: int, seed: int, part: int) -> pl.DataFrame:
+    """Return the records of one file of persons: numbers and names that depend on age and on a latent status."""
+    whole = np.random.default_rng([seed, len(SETS)])  # what all files share
+    rng = np.random.default_rng([seed, len(SETS), part])
+    status, age = rng.normal(size=n), np.clip(rng.gamma(9.0, 5.0, size=n) + 15, 16, 95).astype(np.int64)
+    works = (age < 67) & (rng.random(n) < 0.8)
+    hours = np.where(works, np.clip(np.rint(rng.normal(38, 8, size=n)), 4, 80), 0).astype(np.int64)
+    income = np.rint(np.exp(7.2 + 0.5 * status + 0.012 * hours + 0.3 * rng.normal(size=n)) / 50) * 50
+    shift, weight = whole.normal(size=(3, 40)), whole.random(40) + 0.1
+
+    def label(count: int, row: int, by: np.ndarray) -> np.ndarray:
+        """Draw one of some names: the Gumbel trick for a multinomial logit."""
+        scores = np.log(weight[:count]) + by[:, None] * shift[row, :count] + rng.gumbel(size=(n, count))
+        return scores.argmax(axis=1)
+
+    return pl.DataFrame(
+        {
+            "age": age, "hours": hours, "income": income.astype(np.int64),
+            "children": np.minimum(rng.poisson(np.clip((age - 18) / 15, 0, 2)), 6),
+            "sex": np.array(["f", "m"])[rng.integers(2, size=n)],
+            "education": np.char.add("level ", label(12, 0, status).astype(str)),
+            "occupation": np.char.add("job ", label(40, 1, status).astype(str)),
+            "region": np.char.add("region ", label(16, 2, 0.3 * status).astype(str)),
+        }
+    )  # fmt: skip
+
+
 def measured(task: dict[str, Any]) -> dict[str, Any]:
     """Protect and write in a process of its own; return its facts with CPU seconds, memory and disk."""
     done = subprocess.run(
@@ -157,21 +194,24 @@ def here(task: dict[str, Any]) -> None:
     output, options = Path(task["output"]), {k: task[k] for k in ("effort", "leaf", "rounds") if k in task}
     staging = output.with_name("staging")
     watch = Watch(staging)
+    protect = shoal.recode if task["name"] == SURVEY else shoal.microaggregate
     with place(task.get("on"), output.parent) as on:
         watch.begin()
         if on is None:
-            release = shoal.microaggregate(shoal.read(task["data"]), K, progress=stages, threads=1, **options)
+            release = protect(shoal.read(task["data"]), K, progress=stages, threads=1, **options)
             release.save(output)
         else:
             data = shoal.scan(task["data"], on=on, workers=task["workers"], staging=staging)
-            release = shoal.microaggregate(data, K, progress=stages, **options)
+            release = protect(data, K, progress=stages, **options)
             release.save(output)
             release.discard()
         watch.end()
     written = sum(p.stat().st_size for p in output.iterdir()) if output.is_dir() else output.stat().st_size
     shutil.rmtree(output) if output.is_dir() else output.unlink()
-    kept = ("information_loss", "smallest_group", "groups", "leaves", "rounds")
+    kept = ("d", "information_loss", "smallest_group", "groups", "leaves", "rounds")
     facts = {name: release.facts[name] for name in kept if name in release.facts}
+    if task["name"] == SURVEY:
+        facts["information_loss"] = 100.0 * release.facts["loss"]
     facts |= {
         "cpu": watch.cpu, "memory": watch.memory / GIGABYTE,
         "staged": watch.staged / GIGABYTE, "written": written / GIGABYTE, "effort": task["effort"],

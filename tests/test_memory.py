@@ -14,6 +14,7 @@ from shoal.engine.partition.partition import KPartition
 from shoal.gate import cells, reading
 from shoal.protections.microaggregation.methods import group_records
 from shoal.protections.microaggregation.replacement import aggregates, replaced
+from shoal.protections.microaggregation.squared_error import SquaredError
 from shoal.protections.microaggregation.sums_of_squares import sse_of, total_squares
 from shoal.table.scaling import scale
 
@@ -73,7 +74,7 @@ def test_a_search_that_may_overwrite_the_values_finds_the_same_groups(d: int) ->
     wanted = group_records("blocks", x, 50, **options).labels
     kept = x.copy()
     assert bits(x) == bits(kept)
-    found = group_records("blocks", x, 50, may_overwrite=True, **options).labels
+    found = group_records("blocks", x, 50, loss=SquaredError(x, 50, may_overwrite=True), **options).labels
     assert found.tolist() == wanted.tolist()
     assert bits(x) != bits(kept)  # the array itself was used
 

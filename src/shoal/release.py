@@ -98,7 +98,7 @@ class Release:
 
     @property
     def draws_at_random(self) -> bool:
-        """Whether choices hide something, beyond the search."""
+        """Whether the release depends on random choices that hide something, such as a shuffled row order."""
         return any(step.protection is not None and step.protection.draws_from_secret for step in self.parts)
 
     @property
