@@ -68,9 +68,9 @@ class Classes:
 def classes(frame: pl.DataFrame, columns: tuple[str, ...], kept: Bools | None = None) -> Classes:
     """Return the equivalence classes of the rows that are kept (all rows by default)."""
     if len(columns) > 1 and frame.height >= MANY:
-        found = _by_hash(frame, columns, kept)
-        if all(_same_in_classes(comparable(frame[name]), found) for name in columns):
-            return found
+        by_hash = _by_hash(frame, columns, kept)
+        if all(_same_in_classes(comparable(frame[name]), by_hash) for name in columns):
+            return by_hash
     parts = [comparable(frame[name]).rename(f"{j}") for j, name in enumerate(columns)]
     if not columns:  # without columns, all records are in one class
         parts = [pl.Series("0", np.zeros(frame.height, dtype=np.int8))]
@@ -99,10 +99,10 @@ def _by_hash(frame: pl.DataFrame, columns: tuple[str, ...], kept: Bools | None) 
     return _grouped([pl.Series("0", total)], columns, kept)
 
 
-def _same_in_classes(column: pl.Series, found: Classes) -> bool:
+def _same_in_classes(column: pl.Series, groups: Classes) -> bool:
     """Whether all rows of each class have the same cell."""
-    inside = column.gather(pl.Series(found.order))
-    first = column.gather(pl.Series(np.repeat(found.first, found.sizes)))
+    inside = column.gather(pl.Series(groups.order))
+    first = column.gather(pl.Series(np.repeat(groups.first, groups.sizes)))
     return bool(inside.eq_missing(first).all())
 
 
