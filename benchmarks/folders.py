@@ -283,15 +283,15 @@ class Watch:
 
 def family(process: int) -> list[int]:
     """Return a process and all that descend from it."""
-    found, place = [process], 0
-    while place < len(found):
-        for path in Path(f"/proc/{found[place]}/task").glob("*/children"):
+    members, place = [process], 0
+    while place < len(members):
+        for path in Path(f"/proc/{members[place]}/task").glob("*/children"):
             try:
-                found += map(int, path.read_text().split())
+                members += map(int, path.read_text().split())
             except OSError:
                 continue
         place += 1
-    return found
+    return members
 
 
 def size_of(folder: Path) -> int:
