@@ -91,12 +91,12 @@ class Release:
 
     @property
     def parts(self) -> tuple[Release, ...]:
-        """The releases of the steps; of a single step, this one."""
+        """The releases of the steps. A release of one step has itself as its only part."""
         return (self,)
 
     @property
     def draws_at_random(self) -> bool:
-        """Whether choices hide something, beyond the search."""
+        """Whether the release depends on random choices that hide something, such as a shuffled row order."""
         return any(step.protection is not None and step.protection.draws_from_secret for step in self.parts)
 
     @property
