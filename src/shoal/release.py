@@ -277,13 +277,11 @@ class Release:
         weights, columns = self.original.weights(), self._numeric()
         if not columns:
             return []
-        before, after = (
-            t.numbers(columns, missing="keep", allow_constant=True) for t in (self.original, self.protected)
-        )
         rows = []
-        for j, name in enumerate(columns):
+        for name in columns:
             row: dict[str, Any] = {"column": name}
-            for when, values in (("before", before[:, j]), ("after", after[:, j])):
+            for when, table in (("before", self.original), ("after", self.protected)):
+                values = table.numbers([name], missing="keep", allow_constant=True)[:, 0]
                 statistics = moments(values, weights)
                 row |= {f"mean_{when}": statistics.mean, f"deviation_{when}": statistics.deviation}
             rows.append(row)
