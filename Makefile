@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: demo library wheel packages test mutants lint chromium soak bench docs clean
+.PHONY: demo library wheel packages test mutants lint chromium spark soak bench docs clean
 
 $(BIN)/shoal: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -33,7 +33,7 @@ wheel: library ## a wheel that carries the compiled kernels, in dist/
 packages: $(VENV)/.test library ## install the wheel and the source distribution into fresh environments, and try them
 	$(BIN)/python .ci/try_packages.py
 
-test: lint chromium library ## lint, then every test on all cores; Numba compiles the kernels once for all workers
+test: lint chromium spark library ## lint, then every test on all cores; Numba compiles the kernels once for all workers
 	SHOAL_KERNELS=jit $(BIN)/shoal warmup
 	$(BIN)/python -m pytest -q -n $(WORKERS)
 
@@ -44,6 +44,15 @@ chromium: ## the browser for the tests of the pages, if it may be installed; wit
 	@command -v chromium >/dev/null || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null \
 	  || { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q chromium; } >/dev/null 2>&1 \
 	  || echo "no Chromium could be installed: the tests of the pages in a browser are skipped"
+
+spark: $(VENV)/.test ## Java and PySpark for the tests on a cluster, if they may be installed; without them those are skipped
+	@command -v java >/dev/null || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null \
+	  || { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q default-jre-headless; } >/dev/null 2>&1 \
+	  || true
+	@if ! command -v java >/dev/null; then echo "no Java could be installed: the tests on a Spark cluster are skipped"; \
+	  else $(BIN)/python -c "import pyspark" 2>/dev/null \
+	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[spark]' \
+	  || echo "PySpark could not be installed: the tests on a Spark cluster are skipped"; fi
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

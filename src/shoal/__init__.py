@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from shoal.assessment import assess as assess
     from shoal.comparison import compare as compare
     from shoal.engine.control import Control as Control
+    from shoal.folders.assessing import assess_files as assess_files
+    from shoal.folders.checking import check_files as check_files
     from shoal.gate.check import check as check
     from shoal.overview import look as look
     from shoal.protections.generalization import apply_mapping as apply_mapping
@@ -42,7 +44,9 @@ _WHERE = {
     "Roles": "shoal.table.roles",
     "Table": "shoal.table.table",
     "assess": "shoal.assessment",
+    "assess_files": "shoal.folders.assessing",
     "check": "shoal.gate.check",
+    "check_files": "shoal.folders.checking",
     "look": "shoal.overview",
     "compare": "shoal.comparison",
     "run": "shoal.running",

@@ -20,8 +20,8 @@ import shoal
 from command_line import attempt, run
 from folders.here import Here, Killing
 from shoal.errors import InputError, PromiseError, UsageError, WriteError
+from shoal.folders import judging
 from shoal.folders import staging as staging_module
-from shoal.folders import writing
 from shoal.gate.folders import whole
 from shoal.sources.scanning import cells_of
 
@@ -110,7 +110,7 @@ def test_the_loss_is_near_that_of_one_machine(data: Path, expected: pl.DataFrame
 def test_the_figures_are_those_of_the_release_check(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bucket_rows: int
 ) -> None:
-    monkeypatch.setattr(writing, "BUCKET_ROWS", bucket_rows)
+    monkeypatch.setattr(judging, "BUCKET_ROWS", bucket_rows)
     saved = release_of(data, Here()).save(tmp_path / "out")
     check = shoal.check(records(), cells(tmp_path / "out"), quasi=["age", "income", "x"], k=5, **ROLES)
     assert saved.findings.figures.facts() == check.figures.facts()
@@ -120,7 +120,7 @@ def test_the_figures_are_those_of_the_release_check(
 def test_the_scale_of_a_column_is_that_of_all_files() -> None:
     files = [np.array([1.0, 2.0, 6.0]), np.array([40.0]), np.empty(0), np.array([100.0, 101.0])]
     moments = [(float(x.size), x.mean(), ((x - x.mean()) ** 2).sum()) if x.size else (0.0, 0.0, 0.0) for x in files]
-    assert writing._deviation(moments) == pytest.approx(np.concatenate(files).std())
+    assert judging._deviation(moments) == pytest.approx(np.concatenate(files).std())
 
 
 def test_a_large_table_is_drawn(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shoal.cli.help import GUARANTEES, RELEASE_CHECK, SectionedCommand
+from shoal.cli.folders import NAMES as FOLDER_NAMES
+from shoal.cli.folders import folder_options, is_folder, scan_existing
+from shoal.cli.help import FOLDERS, GUARANTEES, RELEASE_CHECK, SectionedCommand
 from shoal.cli.options import (
     FILE,
     NAMES,
@@ -19,6 +21,7 @@ from shoal.cli.options import (
     order_option,
     previous_option,
     print_json,
+    progress_bar,
     role_options,
     take_roles,
     with_options,
@@ -104,6 +107,8 @@ def command(
 ) -> None:
     """Check RELEASE against ORIGINAL, the file that it was made from, before you publish it.
 
+    Both can be folders of files: shoal check 'original/*.parquet' protected
+
     Exit code 0: nothing blocks the release; 1: something does. Broken guarantees always block; other findings warn
     unless the policy blocks them.
     """
@@ -111,7 +116,8 @@ def command(
         _list(as_json)
         return
     if original is None or release is None:
-        raise UsageError("Two files are needed. Type: shoal check ORIGINAL RELEASE")
+        raise UsageError("Two files or folders are needed. Type: shoal check ORIGINAL RELEASE")
+    from shoal.folders.checking import check_files
     from shoal.gate.check import check
     from shoal.sources.reading import read
 
@@ -124,8 +130,15 @@ def command(
     arguments["vital"] = None if arguments["vital"] is None else column_values(arguments["vital"], "--vital")
     if recipe is not None:
         _from_recipe(recipe, arguments, roles)
-    table = read(original, **roles, **reading)
-    findings = check(table, release, column_groups=read_groups(groups) if groups else (), **arguments)
+    arguments["column_groups"] = read_groups(groups) if groups else ()
+    if is_folder({**arguments, "original": original}, "original"):
+        files = scan_existing(original, arguments, roles, **reading)
+        with progress_bar("release check") as progress:
+            findings = check_files(files, release, progress=progress, **arguments)
+    else:
+        for name in FOLDER_NAMES:
+            del arguments[name]
+        findings = check(read(original, **roles, **reading), release, **arguments)
     if as_json:
         print_json(findings.facts())
     else:
@@ -142,7 +155,7 @@ def _from_recipe(path: str, arguments: dict[str, Any], roles: dict[str, Any]) ->
     known = load_recipe(path)
     if known.output is not None and known.output.shuffle and arguments["seed"] is None:
         arguments["seed"] = known.secret if known.secret is not None else known.seed
-    stated = known.input.stated("file", "sha256", "delimiter", "encoding", "decimal", "roles")
+    stated = known.input.stated("file", "sha256", "files", "checksums", "delimiter", "encoding", "decimal", "roles")
     step = known.steps[-1].arguments
     if "quasi" in step:
         stated["quasi"] = tuple(step["quasi"])
@@ -223,7 +236,9 @@ def _print(findings: Any) -> None:
 _headings = dict.fromkeys(
     ("k", "groups", "within", "l", "t", "distance", "swapped", "vital", "decoys", "star", "subsets"), GUARANTEES
 )
+_headings |= dict.fromkeys(FOLDER_NAMES, FOLDERS)
 _headings |= dict.fromkeys(("recipe", "seed", "shuffled", "missing", "list_policies"), RELEASE_CHECK)
 command = click.command(cls=SectionedCommand, headings=_headings)(
     with_options(command, (*role_options, order_option, *csv_options))
 )
+command.params += folder_options("checked", continues=False)

@@ -15,19 +15,31 @@ from shoal.errors import PromiseError, Stopped, UsageError, printable
 if TYPE_CHECKING:
     from shoal.folders.release import FolderRelease, SavedFolder
     from shoal.protections.protection import Protection
+    from shoal.sources.scanning import Files
 
 NAMES = ("on", "workers", "staging")
-UNSUPPORTED = ("report", "external", "external_report", "previous", "shuffle", "round_weight")
-SAVING = ("keep_order", "policy", "first_release", "accept_k")
+UNSUPPORTED = ("report", "external", "external_report", "round_weight")
+SAVING = ("shuffle", "keep_order", "policy", "previous", "first_release", "accept_k")
+ON_ONE_MACHINE = (
+    *UNSUPPORTED,
+    "policy",
+    "previous",
+    "shuffle",
+    "unit",
+    "derived",
+)  # these keep one file in one process
 
 
-def folder_options() -> list[click.Option]:
-    """Return the options of a folder of files."""
+def folder_options(work: str = "protected", *, continues: bool = True) -> list[click.Option]:
+    """Return the options of a folder of files. continues: whether a killed run continues from staged results."""
+    rest = (
+        ", from which a killed run continues. [default: beside the output]" if continues else ". [default: temporary]"
+    )
     return [
         click.Option(
             ["--on"],
             metavar="PLACE",
-            help="Where a folder of files is protected: processes, dask://HOST:PORT or spark://HOST:PORT. "
+            help=f"Where a folder of files is {work}: processes, dask://HOST:PORT or spark://HOST:PORT. "
             "[default: processes]",
         ),
         click.Option(
@@ -40,16 +52,24 @@ def folder_options() -> list[click.Option]:
             ["--staging"],
             type=click.Path(),
             metavar="DIR",
-            help="Folder of intermediate results, from which a killed run continues. [default: beside the output]",
+            help=f"Folder of intermediate results{rest}",
         ),
     ]
 
 
-def is_folder(options: Mapping[str, Any]) -> bool:
-    """Whether a command is to protect a folder of files."""
+def is_folder(options: Mapping[str, Any], argument: str = "file") -> bool:
+    """Whether a command is for a folder of files."""
     from shoal.sources.scanning import names_folder
 
-    return any(options.get(name) is not None for name in NAMES) or names_folder(options["file"])
+    return any(options.get(name) is not None for name in NAMES) or names_folder(options[argument])
+
+
+def scan_existing(original: str, arguments: dict[str, Any], roles: Mapping[str, Any], **text_options: Any) -> Files:
+    """Take the options of a folder out of a command's arguments, and name the files that a release was made from."""
+    from shoal.sources.scanning import scan
+
+    place = {name: arguments.pop(name) for name in NAMES}
+    return scan(original, on=place["on"], workers=place["workers"], staging=place["staging"], **roles, **text_options)
 
 
 def is_large(protection: Protection, arguments: Mapping[str, Any], options: Mapping[str, Any]) -> bool:
@@ -65,7 +85,7 @@ def is_large(protection: Protection, arguments: Mapping[str, Any], options: Mapp
     parameter = protection.parameters["leaves_above"]
     others = [name for name in arguments if name not in protection.on_files_options]
     unlike = [name for name in ("method", "missing") if name in arguments]
-    saved = [name for name in (*UNSUPPORTED, "policy", "unit", "derived") if options.get(name)]
+    saved = [name for name in ON_ONE_MACHINE if options.get(name)]
     if others or unlike or saved:
         return False
     limit = int(arguments.get("leaves_above", parameter.default))

@@ -13,7 +13,7 @@ REQUIRED, ARGUMENTS = "Required", "Arguments"
 ROLES, GUARANTEES, METHOD, TEXT_FILES = "Column roles", "Guarantees", "Method", "Text files"
 OUTPUT, RELEASE_CHECK, OTHER = "Output", "Release check", "Other"
 FOLDERS = "Folders of files, larger than memory"
-HEADINGS = (REQUIRED, ARGUMENTS, ROLES, GUARANTEES, METHOD, TEXT_FILES, OUTPUT, RELEASE_CHECK, OTHER)
+HEADINGS = (REQUIRED, ARGUMENTS, ROLES, GUARANTEES, METHOD, FOLDERS, TEXT_FILES, OUTPUT, RELEASE_CHECK, OTHER)
 ROLE_OPTIONS = (
     *("roles", "identifiers", "quasi", "confidential", "no_confidential", "weight", "unit", "no_unit", "drop"),
     *("as_is", "derived", "accept_derived", "nominal", "numeric", "order"),

@@ -13,14 +13,18 @@ from typing import TYPE_CHECKING, Any
 from shoal.engine.control import Control
 from shoal.engine.trace import TracePoint
 from shoal.errors import UsageError
+from shoal.folders.judging import FolderSaving, Rows
 from shoal.folders.staging import Staging, staged_bytes
-from shoal.folders.writing import FolderSaving, FolderWriter, NewValuesOfFiles, Rows
+from shoal.folders.writing import FolderWriter, NewValuesOfFiles
 from shoal.gate.findings import Findings
 from shoal.gate.guarantees import Guarantees
 from shoal.gate.policy import policy_named
 from shoal.gate.promises import Promise
+from shoal.gate.saving import Saving, policy_notices
+from shoal.notices import notice
 from shoal.places.place import Place
 from shoal.recipe import Input, Recipe
+from shoal.release import SEED_NOTICE
 from shoal.sources.files import checksum
 from shoal.sources.scanning import Files, is_one_file
 from shoal.table.roles import Roles
@@ -103,8 +107,10 @@ class FolderRelease:
         self,
         folder: str | os.PathLike[str],
         *,
+        shuffle: bool = False,
         keep_order: bool = False,
         policy: str | os.PathLike[str] | None = None,
+        previous: str | os.PathLike[str] | None = None,
         first_release: bool = False,
         accept_k: int | None = None,
     ) -> SavedFolder:
@@ -113,8 +119,11 @@ class FolderRelease:
         Args:
             folder: The folder to write. It must not exist, or be empty. For a single input file, also the name of a
                 file of the same format.
+            shuffle: Write the rows of each file in random order, drawn from the run's secret, or from the seed if you
+                set one. Which file a record is in stays the same.
             keep_order: Keep the original order of the rows although it discloses values.
             policy: A policy's name or a TOML file; a release that it blocks is not written.
+            previous: The folder of an earlier release of the same records: files of the same names with the same rows.
             first_release: State that these records were never released before.
             accept_k: The smallest k over all known columns that you accept instead of the guaranteed k.
 
@@ -129,22 +138,27 @@ class FolderRelease:
             raise UsageError(
                 "The staged results are gone: this release was saved or discarded. Protect the files again."
             )
-        saving = FolderSaving(keep_order, policy, first_release, accept_k)
+        saving = FolderSaving(shuffle, keep_order, policy, previous, first_release, accept_k)
         name = Path(folder).expanduser().absolute()
         one_file = len(self.files.paths) == 1 and is_one_file(self.files.paths[0], name)
         target = name.with_name(f".{name.name}.folder") if one_file else name
-        policy_named("default" if policy is None else policy if isinstance(policy, str) else Path(policy))
+        policy_named(saving.policy_name)
+        saving.check(self.files.names)
         removed = set(self.result.roles.removed)
         released = tuple(name for name in self.result.columns if name not in removed)
         writer = FolderWriter(
-            self.files, self.result.rows, self.result.roles, released, self.guarantees, self.result.new, self.staging
-        )
+            self.files, self.result.rows, self.result.roles, released, self.guarantees, self.result.new, self.staging,
+            self.secret if self.secret is not None else self.seed or 0,
+        )  # fmt: skip
         control = self.control or Control()
         if name in self.files.paths:
             raise UsageError(f"The output {name} is an input file. Name another file: Shoal never changes the input.")
         if one_file:
             shutil.rmtree(target, ignore_errors=True)  # of a run that was killed
         findings = control.call(lambda: writer.save(target, saving))
+        notices = (SEED_NOTICE,) if shuffle and self.secret is None else ()
+        for text in (notices := (*notices, *policy_notices(findings, Saving(policy=policy, previous=previous)))):
+            notice(text)
         recipe = self.recipe.with_output_folder(name, **asdict(saving))
         if one_file:
             written = target / self.files.paths[0].name
@@ -154,7 +168,7 @@ class FolderRelease:
         self.facts["staged_bytes"] = staged_bytes(self.staging.folder)
         if self.files.staging is None:
             self.discard()
-        return SavedFolder(name, recipe, findings, self.notices)
+        return SavedFolder(name, recipe, findings, (*self.notices, *notices))
 
     def save_also(self, method: str, path: str | os.PathLike[str]) -> None:
         """Write a further file of the protection, such as its mapping; `method` is that of a release of one file."""

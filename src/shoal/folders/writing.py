@@ -1,10 +1,7 @@
-"""The release of a folder: write and check each file, count classes over all files, check the whole, rename once.
+"""The release of a folder: write and check each file, judge the whole, rename once.
 
     write      a file: new values, the written file read back and checked, its tuples staged by bucket
-    recount    a bucket: k and unique records of each set of columns
-    tuples     a bucket: the distinct tuples with counts, if a guarantee needs them
-    closest    a bucket: the distance of the closest tuple to each drawn person
-    within     a bucket: the records at that distance
+    …          buckets of all files (`shoal.folders.judging`)
     seal       a file: its checksum, compared with that of the checked file
 
 The files are written into a hidden folder beside the target. It gets the target's name, in one step, after every check.
@@ -14,36 +11,18 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
-from shoal.arrays import Floats, Ints
 from shoal.errors import PromiseError, UsageError, WriteError
-from shoal.folders.staging import Facts, StagedOutput, Staging, check_unchanged, read_staged
-from shoal.gate.findings import Finding, Findings
+from shoal.folders.judging import STAGES, SUFFIXES, FolderJudge, FolderSaving, order_of_file, stage_checked
+from shoal.folders.judging import Rows as Rows
+from shoal.folders.staging import Facts, StagedOutput, Staging, check_unchanged, plan_of_files
+from shoal.gate.findings import Findings
 from shoal.gate.folders import whole
-from shoal.gate.folders.by_file import CheckedFile, FileCheck, as_facts, check_file
-from shoal.gate.folders.labels import Labelled, Ranked, compared, originals_of
-from shoal.gate.folders.promises import RECORDS, Weighted, distinct_tuples, tuple_columns
-from shoal.gate.folders.recount import (
-    SETS,
-    ColumnSet,
-    People,
-    closest,
-    count_classes,
-    limits_of,
-    own_distance,
-    records_within,
-)
-from shoal.gate.folders.whole import WholeCheck, drawn_rows
+from shoal.gate.folders.by_file import FileCheck, check_file
 from shoal.gate.guarantees import Guarantees
-from shoal.gate.known import KnownColumns, known_columns
 from shoal.gate.policy import Policy, policy_named
 from shoal.gate.reading import frame_of
 from shoal.gate.saving import sentences
@@ -52,11 +31,6 @@ from shoal.sources.scanning import Files
 from shoal.table.roles import Roles
 from shoal.table.table import Table
 
-Compared = Mapping[str, Ranked | Labelled]  # how columns of ranks and labels are compared, by name
-
-BUCKET_ROWS = 500_000  # records per bucket of the recount
-STAGES = ("write", "recount", "tuples", "closest", "within")  # of the check, which depend on the output
-SUFFIXES = ("", "-before", "-after", "-keys", "-labels")  # what a file's check stages
 SUCCESS = "_SUCCESS"  # an empty file that says that the folder is complete, as Hadoop and Spark write it
 
 
@@ -77,36 +51,11 @@ class NewValuesOfFiles(Protocol):
 
 
 @dataclass(frozen=True)
-class Rows:
-    """The rows of each file: their number, the row number of the first, and the checksum of the file."""
-
-    counts: tuple[int, ...]
-    sha256: tuple[str, ...]
-
-    @property
-    def first(self) -> tuple[int, ...]:
-        return tuple(int(x) for x in np.cumsum([0, *self.counts[:-1]]))
-
-    @property
-    def total(self) -> int:
-        return sum(self.counts)
-
-
-@dataclass(frozen=True)
-class FolderSaving:
-    """How a release in many files is saved, and what the publisher states about it (`shoal.gate.saving.Saving`)."""
-
-    keep_order: bool = False
-    policy: str | os.PathLike[str] | None = None
-    first_release: bool = False
-    accept_k: int | None = None
-
-
-@dataclass(frozen=True)
 class WriteTask:
-    """A file to write and check."""
+    """A file to write and check. number: its place among the files. key: the secret or seed of shuffled rows."""
 
     files: Files
+    number: int
     path: Path
     target: Path
     sha256: str
@@ -114,6 +63,7 @@ class WriteTask:
     new: NewValues
     changed: tuple[str, ...]
     check: FileCheck
+    key: int | str
 
 
 def write(task: WriteTask, output: StagedOutput) -> Facts:
@@ -121,82 +71,22 @@ def write(task: WriteTask, output: StagedOutput) -> Facts:
     check_unchanged(task.path, task.sha256)
     table = task.files.read(task.path, task.roles)
     after = as_polars(task.new.frame(table))
-    source = table.source
+    before, source = frame_of(table.frame), table.source
+    if task.check.shuffled:
+        order = order_of_file(task.key, task.number, before, task.changed)
+        before, after = before[order], after[order]
+        source = None if source is None else source.take(order)
     dialect = None if source is None else source.dialect
     check = FileCheck(**{**task.check.__dict__, "encoding": None if dialect is None else dialect.encoding})
     facts: Facts = {}
 
     def verify(temporary: Path) -> None:
-        checked = check_file(temporary, frame_of(table.frame), after, check)
+        checked = check_file(temporary, before, after, check)
         facts.update(stage_checked(checked, output))
         facts["released"] = {str(task.target): checksum(temporary)}
 
     write_file(after, task.target, source, protected=task.changed, check=verify)
     return facts
-
-
-def stage_checked(checked: CheckedFile, output: StagedOutput) -> Facts:
-    """Stage what the check of the whole needs of a file, and return the rest as facts."""
-    output.write(checked.tuples)
-    output.write(checked.before, "-before")
-    output.write(checked.after, "-after")
-    output.write(checked.keys, "-keys")
-    output.write(checked.labels, "-labels")
-    return {
-        "counts": list(checked.counts),
-        "moments": checked.moments,
-        "findings": as_facts(checked.findings),
-        "new_numbers": list(checked.new_numbers),
-        "suppressed": checked.suppressed,
-    }
-
-
-@dataclass(frozen=True)
-class BucketTask:
-    """A bucket of tuples: where it is in each staged file, the sets of columns, and the drawn people."""
-
-    bases: tuple[Path, ...]
-    slices: tuple[tuple[int, int], ...]
-    sets: tuple[ColumnSet, ...]
-    people: People | None = None
-    limits: Mapping[str, Floats] | None = None
-    columns: tuple[str, ...] = ()
-
-    def tuples(self) -> pl.DataFrame:
-        parts = []
-        for base, (start, stop) in zip(self.bases, self.slices, strict=True):
-            if stop > start:
-                parts.append(read_staged(base, rows=(start, stop)))
-        return pl.concat(parts, how="vertical_relaxed") if parts else read_staged(self.bases[0])[:0]
-
-
-def recount(task: BucketTask, output: StagedOutput) -> Facts:
-    """Return the smallest class and the unique records of each set of columns, and the number of records."""
-    tuples = task.tuples()
-    return {"classes": count_classes(tuples, task.sets), "rows": tuples.height}
-
-
-def count_tuples(task: BucketTask, output: StagedOutput) -> Facts:
-    """Stage the distinct tuples of the bucket with their numbers of records."""
-    output.write(distinct_tuples(task.tuples(), task.columns))
-    return {}
-
-
-def find_closest(task: BucketTask, output: StagedOutput) -> Facts:
-    """Stage the distance of each person to the closest tuple of the bucket, for each set of columns."""
-    assert task.people is not None
-    tuples = task.tuples()
-    output.write(pl.DataFrame({columns.name: closest(tuples, columns, task.people) for columns in task.sets}))
-    return {}
-
-
-def count_within(task: BucketTask, output: StagedOutput) -> Facts:
-    """Stage the records of the bucket that are as close to each person as the closest, for each set of columns."""
-    assert task.people is not None and task.limits is not None
-    tuples, people, limits = task.tuples(), task.people, task.limits
-    records = {c.name: records_within(tuples, c, people, limits[c.name]) for c in task.sets}
-    output.write(pl.DataFrame(records))
-    return {}
 
 
 def seal(task: tuple[Path, str]) -> None:
@@ -220,6 +110,7 @@ class FolderWriter:
     guarantees: Guarantees
     new: NewValuesOfFiles
     staging: Staging
+    key: int | str = 0
 
     def save(self, target: Path, saving: FolderSaving) -> Findings:
         """Write the folder `target`, if every file and the whole release pass the checks.
@@ -228,8 +119,8 @@ class FolderWriter:
             PromiseError: A guarantee does not hold or the policy blocks the release; nothing is written.
             WriteError: The files cannot be written.
         """
-        policy = policy_named("default" if saving.policy is None else Path(saving.policy)
-                              if isinstance(saving.policy, os.PathLike) else saving.policy)  # fmt: skip
+        policy = policy_named(saving.policy_name)
+        saving.check(self.files.names)
         self._check_policy(policy, saving)
         check_new_folder(target)
         hidden = target.with_name(f".{target.name}.part")
@@ -250,161 +141,38 @@ class FolderWriter:
             raise
         return findings
 
+    @property
+    def _judge(self) -> FolderJudge:
+        return FolderJudge(self.files.names, self.rows, self.released, self.guarantees, self.staging)
+
     def _check_policy(self, policy: Policy, saving: FolderSaving) -> None:
         if saving.policy is not None and self.rows.total > whole.ALL_ROWS:
             raise UsageError(
                 f"--policy {saving.policy} needs checks that see all records at once, and {self.rows.total:,} records "
                 f"are more than {whole.ALL_ROWS:,}. Remove it: the guarantees are checked in any case."
             )
-        if policy.order == "shuffled":
+        if policy.order == "shuffled" and not saving.shuffle:
             raise UsageError(
-                f"The policy {policy.name} demands shuffled rows, which many files cannot have. "
-                "Choose another policy, or protect one file with --shuffle."
+                f"The policy {policy.name} demands shuffled rows. Add --shuffle, or choose another policy."
             )
 
     def _checked(self, hidden: Path, saving: FolderSaving, policy: Policy) -> Findings:
         """Write every file, and return the findings on the whole release."""
+        checks = self._judge.file_checks(policy, saving)
         tasks = [
             WriteTask(
-                self.files.for_workers, path, hidden / path.name, self.rows.sha256[i], self.roles, self.new.of_file(i),
-                self.guarantees.changed, check,
+                self.files.for_workers, i, path, hidden / path.name, self.rows.sha256[i], self.roles,
+                self.new.of_file(i), self.guarantees.changed, check, self.key,
             )
-            for i, (path, check) in enumerate(zip(self.files.paths, self.file_checks(policy), strict=True))
+            for i, (path, check) in enumerate(zip(self.files.paths, checks, strict=True))
         ]  # fmt: skip
-        plan = {"target": str(hidden), "policy": policy.name, "released": list(self.released)}
-        self.staging.begin(STAGES, plan)
-        return self.judged(self.staging.run("write", write, tasks, SUFFIXES), saving, policy)
-
-    def file_checks(self, policy: Policy, *, refuses: bool = True) -> list[FileCheck]:
-        """Return what the check of each file needs."""
-        drawn, _ = drawn_rows(self.rows.total)
-        buckets = -(-self.rows.total // BUCKET_ROWS)
-        return [
-            FileCheck(
-                path.name, self.guarantees, policy, self.released, buckets,
-                _between(drawn, self.rows.first[i], self.rows.counts[i]), refuses=refuses,
-            )
-            for i, path in enumerate(self.files.paths)
-        ]  # fmt: skip
-
-    def judged(self, written: Sequence[Facts], saving: FolderSaving, policy: Policy) -> Findings:
-        """Return the findings on the whole release, from what the stage `write` staged of each file."""
-        staging = self.staging
-        drawn, people_rows = drawn_rows(self.rows.total)
-        buckets = -(-self.rows.total // BUCKET_ROWS)
-        columns = known_columns(self.guarantees, self.released)
-        how = compared([read_staged(base, "-labels") for base in staging.bases("write")])
-        sets = self._sets(columns, written, how)
-        bases = tuple(staging.bases("write"))
-        ends = np.cumsum([[0] * len(written), *np.array([f["counts"] for f in written]).T], axis=0)
-        slices = [tuple((int(a), int(b)) for a, b in zip(ends[i], ends[i + 1], strict=True)) for i in range(buckets)]
-        tasks_of = [BucketTask(bases, part, sets) for part in slices]
-        counted = staging.run("recount", recount, tasks_of, ())
-        total = sum(f["rows"] for f in counted)
-        if total != self.rows.total:
-            raise PromiseError(
-                f"Nothing was written. The files have {total:,} records in all, but the input has {self.rows.total:,}."
-            )
-        before, after, keys = (self._drawn(suffix) for suffix in ("-before", "-after", "-keys"))
-        people = self._people(before, keys, drawn, people_rows, written, how)
-        linked = self._linked(tasks_of, sets, people)
-        same = {
-            name: next(s.name for s in sets if s.keys == self._set(name, columns, written, how).keys) for name in SETS
-        }
-        classes = {name: _worst([f["classes"][same[name]] for f in counted]) for name in SETS}
-        return WholeCheck(
-            before, after, self.rows.total, columns, classes, {name: linked[same[name]] for name in SETS},
-            [(path.name, [Finding(**f) for f in facts["findings"]])
-             for path, facts in zip(self.files.paths, written, strict=True)],
-            self.guarantees, policy, drawn + 1, saving.accept_k, saving.first_release, saving.keep_order,
-            sum(f["suppressed"] for f in written), self._weighted(bases, slices),
-        ).findings()  # fmt: skip
-
-    def _weighted(self, bases: tuple[Path, ...], slices: Sequence[tuple[tuple[int, int], ...]]) -> Weighted | None:
-        """Return the distinct tuples of the whole release; None if no guarantee needs them."""
-        wanted = tuple(tuple_columns(self.guarantees, self.released))
-        if not wanted:
-            return None
-        self.staging.run("tuples", count_tuples, [BucketTask(bases, part, (), columns=wanted) for part in slices])
-        parts = [read_staged(base) for base in self.staging.bases("tuples")]
-        return Weighted(distinct_again(parts), self.released)
-
-    def _set(self, name: str, columns: KnownColumns, written: Sequence[Facts], how: Compared) -> ColumnSet:
-        chosen = getattr(columns, name)
-        places = sorted(self.released.index(column) for column in chosen)
-        numbers = {column for facts in written for column in facts["new_numbers"]}
-        changed = tuple(p for p in places if self.released[p] in numbers and self.released[p] not in how)
-        ranked = tuple(p for p in places if isinstance(how.get(self.released[p]), Ranked))
-        labelled = tuple(p for p in places if isinstance(how.get(self.released[p]), Labelled))
-        exact = tuple(p for p in places if p not in (*changed, *ranked, *labelled))
-        return ColumnSet(name, changed, exact, ranked, labelled)
-
-    def _sets(self, columns: KnownColumns, written: Sequence[Facts], how: Compared) -> tuple[ColumnSet, ...]:
-        """Return the sets of columns, equal ones once."""
-        sets: list[ColumnSet] = []
-        for name in SETS:
-            made = self._set(name, columns, written, how)
-            if not any(made.keys == other.keys for other in sets):
-                sets.append(made)
-        return tuple(sets)
-
-    def _drawn(self, suffix: str) -> pl.DataFrame:
-        frames = [read_staged(base, suffix) for base in self.staging.bases("write")]
-        frames = [frame for frame in frames if frame.height] or frames[:1]
-        try:
-            return pl.concat(frames, how="vertical_relaxed")
-        except pl.exceptions.PolarsError:  # a column has text in one file and numbers in another
-            texts = [frame.cast(dict.fromkeys(_differing(frames), pl.String)) for frame in frames]
-            return pl.concat(texts, how="vertical_relaxed")
-
-    def _people(
-        self,
-        before: pl.DataFrame,
-        keys: pl.DataFrame,
-        drawn: Ints,
-        people: Ints,
-        written: Sequence[Facts],
-        how: Compared,
-    ) -> People:
-        places = np.searchsorted(drawn, people)
-        scales, originals = {}, {}
-        numbers = {name for facts in written for name in facts["new_numbers"]}
-        by_place: dict[int, Ranked | Labelled] = {}
-        labels: dict[int, NDArray[Any]] = {}
-        for place, name in enumerate(self.released):
-            if name in how:
-                by_place[place] = how[name]
-                labels[place] = originals_of(before[name][places], how[name])
-                continue
-            if name not in numbers:
-                continue
-            scales[place] = _deviation([facts["moments"][name] for facts in written])
-            originals[place] = before[name].cast(pl.Float64).to_numpy()[places] / scales[place]
-        return People(keys[places], originals, scales, by_place, labels)
-
-    def _linked(
-        self, tasks: Sequence[BucketTask], sets: Sequence[ColumnSet], people: People
-    ) -> dict[str, tuple[float, float | None]]:
-        """Return the share of people found for each set, and its standard error if people were drawn."""
-        with_people = [BucketTask(t.bases, t.slices, t.sets, people) for t in tasks]
-        self.staging.run("closest", find_closest, with_people)
-        distances = [read_staged(base) for base in self.staging.bases("closest")]
-        best = {s.name: np.min([frame[s.name].to_numpy() for frame in distances], axis=0) for s in sets}
-        limits = {name: limits_of(values) for name, values in best.items()}
-        self.staging.run("within", count_within, [BucketTask(t.bases, t.slices, t.sets, people, limits) for t in tasks])
-        numbers = [read_staged(base) for base in self.staging.bases("within")]
-        shares: dict[str, tuple[float, float | None]] = {}
-        drawn = people.cells.height
-        for columns in sets:
-            total = np.sum([frame[columns.name].to_numpy() for frame in numbers], axis=0)
-            right = own_distance(columns, people) <= limits[columns.name]
-            chance = np.where(right, 1.0 / np.maximum(total, 1), 0.0)
-            share = round(float(chance.mean()), 6)
-            error = None
-            if drawn < self.rows.total:
-                error = round(float(chance.std() / np.sqrt(drawn) * np.sqrt(1 - drawn / self.rows.total)), 6)
-            shares[columns.name] = (share, error)
-        return shares
+        earlier = [check.previous for check in checks if check.previous is not None]
+        plan = {
+            "target": str(hidden), "policy": policy.name, "released": list(self.released), "shuffle": saving.shuffle,
+            "key": self.key if saving.shuffle else None, "previous": plan_of_files([p for p in earlier if p.is_file()]),
+        }  # fmt: skip
+        self.staging.begin(("write", *STAGES), plan)
+        return self._judge.judged(self.staging.run("write", write, tasks, SUFFIXES), saving, policy)
 
     def _seal(self, hidden: Path) -> None:
         """Check once more that the folder holds the checked files and nothing else."""
@@ -443,38 +211,3 @@ def _rename(hidden: Path, target: Path) -> None:
         os.rename(hidden, target)  # replaces an empty folder, never another
     except OSError as error:
         raise WriteError(f"Cannot write {target}: {error.strerror}.") from error
-
-
-def distinct_again(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Return the tuples of all buckets; a tuple without some protected column may lie in several."""
-    frame = pl.concat([part for part in parts if part.height] or parts[:1], how="vertical_relaxed")
-    return frame.group_by([name for name in frame.columns if name != RECORDS]).agg(pl.col(RECORDS).sum())
-
-
-def _worst(classes: Sequence[Sequence[int]]) -> tuple[int, int]:
-    """Return the smallest class of all buckets, 0 without any, and the number of unique records."""
-    sizes = [smallest for smallest, _, number in classes if number]
-    return min(sizes, default=0), sum(unique for _, unique, _ in classes)
-
-
-def _between(rows: Ints, first: int, count: int) -> Ints:
-    """Return those of the rows that are in a file, counted from its first row."""
-    start, stop = np.searchsorted(rows, [first, first + count])
-    return rows[start:stop] - first
-
-
-def _deviation(parts: Sequence[tuple[float, float, float]]) -> float:
-    """Return the standard deviation of all files, by the rule of Chan, Golub and LeVeque (1983)."""
-    n, mean, squares = 0.0, 0.0, 0.0
-    for count, middle, part in parts:
-        if count:
-            apart = middle - mean
-            squares += part + apart * apart * n * count / (n + count)
-            mean += apart * count / (n + count)
-            n += count
-    deviation = float(np.sqrt(squares / n)) if n else 0.0
-    return deviation if deviation > 0 and np.isfinite(deviation) else 1.0
-
-
-def _differing(frames: Sequence[pl.DataFrame]) -> list[str]:
-    return [name for name in frames[0].columns if len({frame[name].dtype for frame in frames}) > 1]

@@ -147,6 +147,37 @@ def check(
     """
     chosen_policy = policy_named(policy)
     table = _table(original, roles)
+    guarantees = stated_guarantees(
+        table, k=k, column_groups=column_groups, within=within, l=l, t=t, distance=distance, swapped=swapped,
+        vital=vital, decoys=decoys, star=star, subsets=subsets, round_weight=round_weight,
+    )  # fmt: skip
+    before = handle_gaps(frame_of(table.frame), guarantees.quasi, missing, table.roles)
+    labels = table.source.labels.values if table.source is not None and table.source.labels is not None else {}
+    context = CheckContext(
+        before, _written(release, before), guarantees, chosen_policy, labels=labels,
+        previous=None if previous is None else _written(previous, before),
+        accept_k=accept_k, first_release=first_release, keep_order=keep_order,
+    )  # fmt: skip
+    return examine(aligned(context, shuffled, seed))
+
+
+def stated_guarantees(
+    table: Table,
+    *,
+    k: int | None = None,
+    column_groups: Sequence[Sequence[str]] = (),
+    within: str | Sequence[str] = (),
+    l: Any = None,  # noqa: E741
+    t: float | None = None,
+    distance: str = "equal",
+    swapped: str | Sequence[str] = (),
+    vital: tuple[str, Sequence[Any]] | None = None,
+    decoys: int = 0,
+    star: str | None = None,
+    subsets: int | None = None,
+    round_weight: bool = False,
+) -> Guarantees:
+    """Return the guarantees that the publisher states of a release; see `check` for the arguments."""
     moved, kept = names(swapped, "swapped"), names(within, "within")
     Roles(quasi=(*moved, *kept)).check(table.columns)
     protected = _protected(table, moved, kept)
@@ -160,15 +191,7 @@ def check(
     classes = _class_guarantees(protected, kept, column_groups, class_k, table.roles.confidential, l, t, distance)
     stars = _star_guarantees(protected, kept, column_groups, k, star, subsets)
     promises = (*classes, *stars, *(SameValues((name,)) for name in moved), *_masked(moved, vital, decoys))
-    guarantees = Guarantees(table.roles, tuple(dict.fromkeys((*protected, *moved))), promises, weight)
-    before = handle_gaps(frame_of(table.frame), protected, missing, table.roles)
-    labels = table.source.labels.values if table.source is not None and table.source.labels is not None else {}
-    context = CheckContext(
-        before, _written(release, before), guarantees, chosen_policy, labels=labels,
-        previous=None if previous is None else _written(previous, before),
-        accept_k=accept_k, first_release=first_release, keep_order=keep_order,
-    )  # fmt: skip
-    return examine(aligned(context, shuffled, seed))
+    return Guarantees(table.roles, tuple(dict.fromkeys((*protected, *moved))), promises, weight)
 
 
 def _rounded_weight(table: Table) -> tuple[str, ...]:

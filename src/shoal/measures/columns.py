@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.arrays import Floats
+from shoal.arrays import Bools, Floats
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,13 @@ def correlations(values: Floats, weights: Floats | None = None) -> Floats:
     if len(present) < 2:
         return np.full((values.shape[1], values.shape[1]), np.nan)
     covariance = means_and_covariances(present, None if weights is None else weights[complete])[1]
+    return correlations_of(covariance, np.ptp(present, axis=0) == 0)
+
+
+def correlations_of(covariance: Floats, constant: Bools) -> Floats:
+    """Pearson correlations from covariances; NaN for a constant column."""
     spread = np.sqrt(np.diag(covariance))
-    spread = np.where((np.ptp(present, axis=0) > 0) & (spread > 0), spread, np.nan)
+    spread = np.where(~constant & (spread > 0), spread, np.nan)
     return np.asarray(np.clip(covariance / spread[:, None] / spread[None, :], -1.0, 1.0))
 
 

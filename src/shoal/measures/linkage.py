@@ -73,15 +73,20 @@ def distance_linkage(
     """
     n, d = original.shape
     chosen = sampled_records(n, seed)
-    credits = np.zeros(chosen.size)
     every = sets if sets is not None else [range(d)]
-    percents = []
-    for columns in every:
-        of_set = link_credits(original, protected, list(columns), chosen, strict, threads)
+    return mean_linkage(
+        [link_credits(original, protected, list(columns), chosen, strict, threads) for columns in every], n
+    )
+
+
+def mean_linkage(of_sets: Sequence[Floats], n: int) -> Linkage:
+    """The mean over sets of columns, from the credits of the same records by each of them."""
+    credits = np.zeros(of_sets[0].size)
+    for of_set in of_sets:
         credits += of_set
-        percents.append(100.0 * float(of_set.mean()))
+    percents = [100.0 * float(of_set.mean()) for of_set in of_sets]
     deviation = float(np.std(percents, ddof=1)) if len(percents) > 1 else 0.0
-    return replace(as_linkage(credits / len(every), n), sets=len(every), deviation=deviation)
+    return replace(as_linkage(credits / len(of_sets), n), sets=len(of_sets), deviation=deviation)
 
 
 def first_columns(d: int, seed: int = 0, order: Sequence[int] | None = None) -> list[list[int]]:
@@ -118,6 +123,29 @@ def link_credits(
     if strict:
         return np.asarray(ties == 1, dtype=np.float64)
     return tie_credits(ties)
+
+
+OWN = 1 << 40  # stands for the own record in counts, to distinguish it from records of the file
+
+
+def file_ties(records: Floats, released: Floats, protected: Floats, columns: list[int]) -> Ints:
+    """Return for each record 0 if a record of a file is nearer than its own, else 1 and those of the file as near.
+
+    Args:
+        records: The original values of the records.
+        released: Their protected values.
+        protected: The protected values of the file.
+        columns: The columns that the intruder knows.
+    """
+    after = np.ascontiguousarray(np.vstack([released, protected])[:, columns])
+    class_of = classes([np.ascontiguousarray(after[:, j]) for j in range(len(columns))])
+    first = np.full(int(class_of.max()) + 1, len(class_of), dtype=np.int64)
+    np.minimum.at(first, class_of, np.arange(len(class_of)))
+    points, own_class = np.ascontiguousarray(after[first]), class_of[: len(released)]
+    counts = np.bincount(class_of[len(released) :], minlength=len(first)).astype(np.int64)
+    counts[own_class] += OWN
+    ties = nearest_ties(np.ascontiguousarray(records[:, columns]), own_class, points, counts, *grow_boxes(points))
+    return np.asarray(np.where(ties > 0, 1 + ties % OWN, 0))
 
 
 def tie_credits(ties: Ints) -> Floats:

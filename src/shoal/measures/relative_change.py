@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.arrays import Floats
-from shoal.measures.columns import correlations, means_and_covariances
+from shoal.arrays import Bools, Floats
+from shoal.measures.columns import correlations_of, means_and_covariances
 from shoal.measures.measure import Estimate, Measure
 
 if TYPE_CHECKING:
@@ -40,21 +40,35 @@ class LossParts:
         return 100.0 * sum(min(1.0, part) for part in (self.il1, self.il2, self.il3, self.il4, self.il5)) / 5
 
 
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """The means and covariances of columns, and which of them are constant."""
+
+    means: Floats
+    covariances: Floats
+    constant: Bools
+
+
 def loss_parts(original: Floats, protected: Floats, weights: Floats | None = None) -> LossParts:
     """IL1 to IL5 of a protected n x d array."""
-    mean_b, covariance_b = means_and_covariances(original, weights)
-    mean_a, covariance_a = means_and_covariances(protected, weights)
-    upper = np.triu_indices(original.shape[1])
-    # If one column of a pair is constant, the covariance is zero, and only rounding errors would be compared.
-    constant = np.ptp(original, axis=0) == 0
-    base = np.where(constant[:, None] | constant[None, :], 0.0, covariance_b)
     cells = None if weights is None else np.broadcast_to(weights[:, None], original.shape)
+    before, after = (
+        Spread(*means_and_covariances(values, weights), np.ptp(values, axis=0) == 0) for values in (original, protected)
+    )
+    return parts_of(_relative(original, protected, cells), before, after)
+
+
+def parts_of(il1: tuple[float, int], before: Spread, after: Spread) -> LossParts:
+    """IL1 to IL5 from IL1 with its entries left out, and the spread of the columns."""
+    upper = np.triu_indices(before.means.size)
+    # If one column of a pair is constant, the covariance is zero, and only rounding errors would be compared.
+    base = np.where(before.constant[:, None] | before.constant[None, :], 0.0, before.covariances)
     parts = {
-        "il1": _relative(original, protected, cells),
-        "il2": _relative(mean_b, mean_a),
-        "il3": _relative(base[upper], covariance_a[upper]),
-        "il4": _relative(np.diag(base), np.diag(covariance_a)),
-        "il5": _correlation_change(original, protected, weights),
+        "il1": il1,
+        "il2": _relative(before.means, after.means),
+        "il3": _relative(base[upper], after.covariances[upper]),
+        "il4": _relative(np.diag(base), np.diag(after.covariances)),
+        "il5": _correlation_change(before, after),
     }
     return LossParts(
         **{name: value for name, (value, _) in parts.items()},
@@ -72,13 +86,13 @@ def _relative(before: Floats, after: Floats, weights: Floats | None = None) -> t
     return float(mean), int(before.size - usable.sum())
 
 
-def _correlation_change(original: Floats, protected: Floats, weights: Floats | None) -> tuple[float, int]:
+def _correlation_change(one: Spread, other: Spread) -> tuple[float, int]:
     """The mean absolute difference of the correlations, without columns that are constant in the original.
 
     The correlation of a column that protection made constant counts as zero.
     """
-    pairs = np.triu_indices(original.shape[1], 1)
-    before, after = (correlations(values, weights)[pairs] for values in (original, protected))
+    pairs = np.triu_indices(one.means.size, 1)
+    before, after = (correlations_of(side.covariances, side.constant)[pairs] for side in (one, other))
     usable = ~np.isnan(before)
     if not usable.any():
         return 0.0, int(usable.size)

@@ -266,7 +266,11 @@ class Table:
         return numbers
 
     def with_missing(
-        self, how: str, columns: Iterable[str] | None = None, kinds: Mapping[str, str] | None = None
+        self,
+        how: str,
+        columns: Iterable[str] | None = None,
+        kinds: Mapping[str, str] | None = None,
+        leave_out: str = "--drop {name}",
     ) -> Table:
         """Return a table without missing cells in the columns.
 
@@ -274,11 +278,12 @@ class Table:
             how: "error" raises an error, "drop" drops the rows, "median" fills in the median of the column.
             columns: Names of columns; the quasi-identifiers by default.
             kinds: The kind of each column (number, date, ordinal, nominal or value); number by default.
+            leave_out: The option that removes a column, for the message.
         """
         from shoal.table.missing import without_missing
 
         chosen = self.chosen(columns)
-        return without_missing(self, how, kinds or dict.fromkeys(chosen, "number"))
+        return without_missing(self, how, kinds or dict.fromkeys(chosen, "number"), leave_out)
 
     # -- new values ------------------------------------------------------------------------------
 

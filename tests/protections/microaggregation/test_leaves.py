@@ -9,14 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shoal.folders.leaves import hashed, units_of
 from shoal.protections.microaggregation.leaves.numbers import (
     decimals,
     group_means,
-    hashed,
     mean_and_deviation,
     whole_sum,
 )
-from shoal.protections.microaggregation.leaves.stages import units_of
 from shoal.protections.microaggregation.leaves.tree import build_tree
 
 unit_numbers = st.lists(st.floats(0, 1), min_size=1, max_size=40)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from shoal.engine.partition.partition import KPartition
 from shoal.engine.partition.refine import refine
 from shoal.engine.partition.subset_row_cuts import VIOLATED, incidence, limits, touched, violated
 from shoal.errors import UsageError
+from shoal.protections.microaggregation import proof
 from shoal.protections.microaggregation.kernels.by_subsets import best_by_subsets
 from shoal.protections.microaggregation.kernels.pricing import Priced, price
 from shoal.protections.microaggregation.methods.auto import auto, proof_work
@@ -134,6 +137,17 @@ def test_a_small_file_is_proved_and_a_stopped_run_says_nothing():
     assert early.facts["bound_stopped"] and not early.facts["proved"]
     assert "stopped" not in early.facts, "only the bound was stopped"
     assert 0 < early.facts["lower_bound"] <= sse_of(done, values)
+
+
+def test_a_bound_whose_time_ends_within_the_simplex_method_says_so(monkeypatch):
+    """The simplex method has the rest of the time as its own limit; nothing else then notices that it is over."""
+    values = np.random.default_rng(4).normal(size=(60, 2))
+    start = mdav(values, 3)
+    assert "bound_stopped" not in prove(values, 3, start, seconds=60, work=Work(pivots=0)).facts
+    clock = itertools.chain([0.0], itertools.repeat(61.0))
+    monkeypatch.setattr(proof, "time", SimpleNamespace(monotonic=lambda: next(clock), process_time=time.process_time))
+    early = prove(values, 3, start, seconds=60)
+    assert early.facts["bound_stopped"] and not early.facts["proved"] and "stopped" not in early.facts
 
 
 def test_too_many_records_are_refused():

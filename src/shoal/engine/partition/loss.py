@@ -22,7 +22,8 @@ class GroupLoss(ABC):
     """The loss of groups of k to `most` records; a compiled group has a row of `width` numbers.
 
     summary_type: the type of these numbers. first_name: the name of `first` in a report. looks_around: whether
-    `variants` finds groups. is_rebuilt: whether the search rebuilds whole groups instead of moving single records.
+    `variants` finds groups. starts_whole: whether `first` needs all records at once, so that a search must not call it
+    for blocks of them. is_rebuilt: whether the search rebuilds whole groups instead of moving single records.
     rule_room: the numbers that its rules need to check a group.
     """
 
@@ -35,6 +36,7 @@ class GroupLoss(ABC):
     first_name: str
     summary_type: Any = np.float64
     looks_around: bool = False
+    starts_whole: bool = False
     is_rebuilt: bool = False
     rule_room: int = 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ class SearchSpace:
     visits: Indices
     smallest_gain: float
 
-    @property
+    @cached_property
     def n(self) -> int:
         return self.loss.n
 

@@ -13,15 +13,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.arrays import Ints
-from shoal.errors import PromiseError
-from shoal.gate.cells import comparable, differing, is_number, numbers
+from shoal.arrays import Floats, Ints
+from shoal.errors import InputError, PromiseError
+from shoal.gate.cells import comparable, differing, is_number, numbers, sorted_rows
 from shoal.gate.checks import every_release, exposure, only_stars, roles, traces
 from shoal.gate.context import CheckContext
-from shoal.gate.findings import BLOCK, Finding, as_sentences
+from shoal.gate.earlier.alike import equal_cells
+from shoal.gate.findings import BLOCK, Finding, Findings, as_sentences
 from shoal.gate.folders.labels import has_labels, values_of_file
 from shoal.gate.folders.promises import confidential_of, value_name
-from shoal.gate.folders.recount import GONE, SETS, key_name
+from shoal.gate.folders.recount import GONE, SETS, UNIT, earlier_name, key_name
 from shoal.gate.guarantees import Guarantees
 from shoal.gate.policy import Policy
 from shoal.gate.promises import OnlyStars
@@ -48,6 +49,8 @@ class FileCheck:
         drawn: The rows of this file that are drawn for checks of the whole, counted from 0 in the file.
         encoding: The encoding of a text file.
         refuses: Whether a finding that blocks is an error at once. Otherwise all findings are returned.
+        shuffled: Whether the rows of each file were shuffled on purpose.
+        previous: The file of the same name in an earlier release of the same records.
     """
 
     name: str
@@ -58,6 +61,8 @@ class FileCheck:
     drawn: Ints
     encoding: str | None = None
     refuses: bool = True
+    shuffled: bool = False
+    previous: Path | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +73,8 @@ class CheckedFile:
         new_numbers: The protected columns that hold numbers before and after, some of them changed.
         suppressed: The number of suppressed records.
         labels: The distinct values of the protected columns that are compared by labels or ranks.
+        exact: For each protected column, in how many records this release and the earlier one have the original value.
+        earlier: The columns of the earlier release that the tuples hold.
     """
 
     findings: tuple[Finding, ...]
@@ -80,19 +87,29 @@ class CheckedFile:
     new_numbers: tuple[str, ...]
     suppressed: int
     labels: pl.DataFrame
+    exact: dict[str, tuple[int, int]]
+    earlier: tuple[str, ...]
+
+
+class PartOfAFolder(CheckContext):
+    """One of many files. Groups may have records in other files, so no class of the file need hold its own mean."""
+
+    @property
+    def aggregated(self) -> dict[str, tuple[Floats, Floats]]:  # type: ignore[override]
+        return {}
 
 
 def check_file(path: Path, before: pl.DataFrame, expected: pl.DataFrame | None, check: FileCheck) -> CheckedFile:
     """Read a written file back and check it against its input file and the table that was to be written, if known.
 
     Raises:
-        PromiseError: The file does not hold what was to be released.
+        PromiseError: The file does not hold what was to be released. The error has the findings.
     """
     options = {} if check.encoding is None else {"encoding": check.encoding}
     written = read_written(path, before if expected is None else expected, name=check.name, **options)
-    context = CheckContext(
+    context = PartOfAFolder(
         before, written, check.guarantees, check.policy, aligned=written.frame.height == before.height,
-        expected=expected,
+        expected=expected, order="shuffled" if check.shuffled else "kept",
     )  # fmt: skip
     findings: list[Finding] = []
     for part in checks_of_a_file(check.guarantees, expected is not None):
@@ -100,25 +117,75 @@ def check_file(path: Path, before: pl.DataFrame, expected: pl.DataFrame | None, 
         if findings[-1].status == BLOCK and check.refuses:
             raise PromiseError(f"Nothing was written. {check.name}: {as_sentences(findings[-1])}")
     if not context.aligned or any(name not in written.frame.columns for name in check.released):
-        raise PromiseError(f"{check.name}: {as_sentences(next(f for f in findings if f.status == BLOCK))}")
+        error = PromiseError(f"{check.name}: {as_sentences(next(f for f in findings if f.status == BLOCK))}")
+        error.findings = Findings(findings, check.policy.name)
+        raise error
     keys = canonical(written, check.released)
     bucket = bucket_of(keys, [check.released.index(name) for name in context.columns.protected], check.buckets)
     order = np.argsort(bucket, kind="stable")
     drawn = check.drawn
     values = [value_of(written.frame[name]).alias(value_name(name)) for name in confidential_of(check.guarantees)]
+    if check.guarantees.unit is not None:
+        values.append(units_in(before[check.guarantees.unit]))
+    earlier, exact = (pl.DataFrame(), {}) if check.previous is None else _earlier(context, check.previous)
     labels = [name for name in context.columns.protected if name in before.columns and has_labels(context, name)]
     return CheckedFile(
         findings=tuple(findings),
-        tuples=keys.with_columns(suppressed_in(context), *values)[order],
+        tuples=keys.with_columns(suppressed_in(context), *values, *earlier)[order],
         counts=tuple(np.bincount(bucket, minlength=check.buckets).tolist()),
         before=before[drawn],
-        after=written.frame[drawn],
+        after=written.frame.select(check.released)[drawn],
         keys=keys[drawn],
         moments={name: _moments(before[name]) for name in context.columns.protected if before[name].dtype.is_numeric()},
         new_numbers=tuple(n for n in context.columns.protected if n not in labels and _is_new_number(context, n)),
         suppressed=int((~context.kept).sum()),
         labels=values_of_file(context, keys, labels, [key_name(check.released.index(name)) for name in labels]),
+        exact=exact,
+        earlier=tuple(earlier.columns),
     )
+
+
+def units_in(column: pl.Series) -> pl.Series:
+    """Return the unit of each record as a number that is the same in every file, whatever type its column has."""
+    if is_number(column):
+        values = column.cast(pl.Float64)
+        whole = bool((values == values.round()).fill_null(True).all()) and bool((values.abs() <= EXACT).all())
+        column = values.cast(pl.Int64, strict=False) if whole else values
+    return comparable(column).cast(pl.String, strict=False).hash(1).rename(UNIT)
+
+
+def _earlier(context: CheckContext, path: Path) -> tuple[pl.DataFrame, dict[str, tuple[int, int]]]:
+    """Return the earlier release's cells of the columns that an intruder may know, and how many are exact.
+
+    An intruder is assumed to join every record, which is the most that row order and shared columns allow.
+    """
+    if not path.is_file():
+        raise InputError(
+            f"The earlier release has no file {path.name}. Name a folder with a file of the same name and the same "
+            "rows for each file."
+        )
+    written = read_written(path, context.before)
+    before, earlier = context.before, written.frame
+    if earlier.height != before.height:
+        raise InputError(
+            f"{path} has {earlier.height:,} rows, and the original {before.height:,}. The files of an earlier release "
+            "need the same rows in the same order."
+        )
+    shared = [name for name in context.untouched if name in earlier.columns]
+    for name in shared:
+        same = sorted_rows(before, [name]).equals(sorted_rows(earlier, [name]))
+        if same and differing(before[name], earlier[name]).any():
+            raise InputError(
+                f"{path} has its rows in another order than the original (see {name!r}). Compare with an earlier "
+                "release whose rows are in the order of the original."
+            )
+    names = [name for name in context.columns.known if name in earlier.columns]
+    cells = canonical(written, tuple(names))
+    exact = {}
+    for name in (name for name in context.columns.protected if name in before.columns):
+        again = int(equal_cells(before[name], earlier[name]).sum()) if name in earlier.columns else 0
+        exact[name] = int((~differing(before[name], context.after[name])).sum()), again
+    return cells.rename({key_name(i): earlier_name(name) for i, name in enumerate(names)}), exact
 
 
 def checks_of_a_file(guarantees: Guarantees, has_expected: bool) -> tuple[Callable[[CheckContext], Finding], ...]:

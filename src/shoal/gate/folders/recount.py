@@ -21,11 +21,17 @@ from shoal.gate.folders.labels import Labelled, Ranked, codes, coordinates
 
 SETS = ("protected", "known", "released", "not_confidential")
 GONE = "gone"  # a bit for each set of columns: whether a record is suppressed in it
+UNIT = "unit"  # the person or household of a record, if there is a unit column
 
 
 def key_name(place: int) -> str:
     """Return the staged name of a released column."""
     return f"c{place}"
+
+
+def earlier_name(name: str) -> str:
+    """Return the staged name of a column of an earlier release."""
+    return f"p:{name}"
 
 
 def released_numbers(cells: pl.Series) -> Floats:
@@ -73,14 +79,21 @@ class People:
 
 
 def count_classes(tuples: pl.DataFrame, sets: Sequence[ColumnSet]) -> dict[str, tuple[int, int, int]]:
-    """Return for each set of columns the smallest class, the unique records, and the number of classes below 2^31."""
-    counts = {}
-    for columns in sets:
-        kept = tuples.filter(pl.col(GONE) & (1 << SETS.index(columns.name)) == 0)
-        sizes = kept.group_by(columns.keys).len()["len"].to_numpy()
-        smallest = int(sizes.min()) if sizes.size else np.iinfo(np.int32).max
-        counts[columns.name] = (smallest, int((sizes == 1).sum()), int(sizes.size))
-    return counts
+    """Return for each set of columns the smallest class, the unique records, and the number of classes.
+
+    Classes are counted in units, if there are any; all records of a class with one unit are unique.
+    """
+    return {columns.name: classes_over(tuples, columns.keys, columns.name) for columns in sets}
+
+
+def classes_over(tuples: pl.DataFrame, keys: Sequence[str], suppressed_in: str) -> tuple[int, int, int]:
+    """Return the smallest class over some keys, the unique records, and the number of classes."""
+    kept = tuples.filter(pl.col(GONE) & (1 << SETS.index(suppressed_in)) == 0)
+    counted = pl.col(UNIT).n_unique() if UNIT in tuples.columns else pl.len()
+    classes = kept.group_by(keys).agg(counted.cast(pl.Int64).alias("size"), pl.len().alias("records"))
+    sizes = classes["size"].to_numpy()
+    smallest = int(sizes.min()) if sizes.size else int(np.iinfo(np.int32).max)
+    return smallest, int(classes.filter(pl.col("size") == 1)["records"].sum()), int(sizes.size)
 
 
 def closest(tuples: pl.DataFrame, columns: ColumnSet, people: People) -> Floats:

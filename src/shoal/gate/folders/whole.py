@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -17,9 +17,10 @@ from shoal.arrays import Ints
 from shoal.errors import counted
 from shoal.gate.check import examine
 from shoal.gate.checks import content, roles
+from shoal.gate.checks.previous import EXACT, TODO
 from shoal.gate.context import CheckContext
 from shoal.gate.figures import ALL, SAMPLE, Figure, Figures
-from shoal.gate.findings import BLOCK, WARN, WORST_FIRST, Finding, Findings
+from shoal.gate.findings import BLOCK, WARN, WORST_FIRST, Finding, Findings, percent
 from shoal.gate.folders.promises import Weighted, promise_findings
 from shoal.gate.folders.recount import SETS
 from shoal.gate.guarantees import Guarantees
@@ -31,6 +32,17 @@ ALL_ROWS = 100_000  # up to so many records, every check sees all of them; in a 
 # The checks of drawn records, and those of counts, which `Counted` supplies.
 DRAWN = (roles.looks_like_identifier, roles.looks_like_unit, content.undone, content.row_order, roles.as_is)
 BY_COUNTS = (roles.known_k, roles.every_role, roles.released)
+
+
+@dataclass(frozen=True)
+class WithEarlier:
+    """An earlier release, joined to this one. smallest: the smallest class over both.
+
+    exact: for each protected column, in how many records this release and the earlier one have the original value.
+    """
+
+    smallest: int
+    exact: Mapping[str, tuple[int, int]]
 
 
 class Counted(CheckContext):
@@ -57,6 +69,8 @@ class WholeCheck:
         numbers: The row number of each drawn record, counted from 1.
         suppressed: The number of suppressed records.
         weighted: The distinct tuples of the whole release, if a guarantee needs them.
+        shuffled: Whether the rows of each file are in a random order; all rows are then in that of the release.
+        earlier: An earlier release of the same records.
     """
 
     before: pl.DataFrame
@@ -74,6 +88,8 @@ class WholeCheck:
     keep_order: bool = False
     suppressed: int = 0
     weighted: Weighted | None = None
+    shuffled: bool = False
+    earlier: WithEarlier | None = None
 
     @property
     def is_complete(self) -> bool:
@@ -83,7 +99,8 @@ class WholeCheck:
     def figures(self) -> Figures:
         """The known-column figures."""
         made = {name: Figure(_columns(self.columns, name), *self.classes[name], *self.linked[name]) for name in SETS}
-        return Figures(made["protected"], made["known"], made["released"], made["not_confidential"], records=self.rows)
+        return Figures(made["protected"], made["known"], made["released"], made["not_confidential"], records=self.rows,
+                       unit=self.guarantees.unit is not None)  # fmt: skip
 
     def findings(self) -> Findings:
         """Run every check of the whole, and join the findings of the files."""
@@ -91,7 +108,7 @@ class WholeCheck:
         figures = self.figures
         options = {
             "accept_k": self.accept_k, "first_release": self.first_release, "keep_order": self.keep_order,
-            "row_numbers": self.numbers,
+            "row_numbers": self.numbers, "order": "shuffled" if self.shuffled else "kept",
         }  # fmt: skip
         context = Counted(self.before, Written(self.after), self.guarantees, self.policy, **options)  # type: ignore[arg-type]
         object.__setattr__(context, "all_rows", self.rows)
@@ -102,6 +119,10 @@ class WholeCheck:
             others = [part(_drawn(context)) for part in DRAWN]
             others += [self._suppressed(context), self._unmeasured(context)]
         counted_ones = [self._joint_k(context, figures.protected), *(part(context) for part in BY_COUNTS)]
+        if self.shuffled:
+            counted_ones.append(_order_of_files(context))
+        if self.earlier is not None:
+            counted_ones.append(self._with_earlier(context, self.earlier))
         if self.weighted is not None:
             counted_ones += promise_findings(context, self.weighted)
         names = {f.check for f in counted_ones}
@@ -113,19 +134,13 @@ class WholeCheck:
         return Findings(list(joined.values()), self.policy.name, figures, time.process_time() - begin)
 
     def _worst_of_files(self) -> list[Finding]:
-        """Return for each check of a file its worst finding, and the file's name if it is not fine."""
-        worst: dict[str, Finding] = {}
-        for name, findings in self.by_file:
-            for finding in findings:
-                if finding.status in (BLOCK, WARN):
-                    finding = Finding(**{**finding.__dict__, "finding": f"{name}: {finding.finding}"})
-                before = worst.get(finding.check)
-                if before is None or _is_worse(finding, before):
-                    worst[finding.check] = finding
+        """Return the worst finding of each check of a file."""
+        worst = worst_of_files(self.by_file)
         rows = worst.get("rows")
         if rows is not None and rows.status not in (BLOCK, WARN):
-            text = f"all {self.rows:,} rows of {counted(len(self.by_file), 'file')} are there, in the original's order"
-            worst["rows"] = Finding(**{**rows.__dict__, "finding": text, "figure": self.rows, "threshold": self.rows})
+            how = "shuffled within each file" if self.shuffled else "in the original's order"
+            text = f"all {self.rows:,} rows of {counted(len(self.by_file), 'file')} are there, {how}"
+            worst["rows"] = replace(rows, finding=text, figure=self.rows, threshold=self.rows)
         return list(worst.values())
 
     def _joint_k(self, context: CheckContext, figure: Figure) -> Finding:
@@ -133,11 +148,27 @@ class WholeCheck:
         threshold = stricter(self.guarantees.k, self.policy.thresholds.k)
         broken = promised is not None and figure.k < promised
         bad = threshold is not None and figure.k < threshold
-        text = f"the smallest class over all protected columns of all files has {counted(figure.k, 'record')}"
+        what = "record" if self.guarantees.unit is None else "unit"
+        text = f"the smallest class over all protected columns of all files has {counted(figure.k, what)}"
         todo = "protect the files again"
         return context.make_finding(
             "joint-k", bad, text, figure.k, promised if broken else threshold, todo, promised=broken
         )
+
+    def _with_earlier(self, context: CheckContext, earlier: WithEarlier) -> Finding:
+        """k over the classes of both releases, and original values that only the earlier one holds."""
+        shares = {name: (here / self.rows, again / self.rows) for name, (here, again) in earlier.exact.items()}
+        exact = {name: again for name, (here, again) in shares.items() if again - here > EXACT}
+        what = "record" if self.guarantees.unit is None else "unit"
+        text = (
+            f"if an intruder joins all {self.rows:,} records to the earlier release, the smallest class over both has "
+            f"{counted(earlier.smallest, what)}"
+        )
+        if exact:
+            worst = max(exact, key=lambda name: exact[name])
+            text += f", and the earlier release holds the original {worst!r} of {percent(exact[worst])} of the records"
+        k = context.wanted_k
+        return context.make_finding("previous", earlier.smallest < k or bool(exact), text, earlier.smallest, k, TODO)
 
     def _suppressed(self, context: CheckContext) -> Finding:
         """Suppressed records, which must form a class of k too."""
@@ -155,14 +186,35 @@ class WholeCheck:
         return Finding("drawn", "info", text, self.before.height)
 
 
+def _order_of_files(context: Counted) -> Finding:
+    """Whether the order of shuffled files still follows a protected column: which file a record is in discloses it."""
+    plain = _drawn(context)
+    finding = content.row_order(replace(plain, order="kept"))
+    todo = "divide the records at random among the files first, or accept the order (--keep-order)"
+    return replace(finding, todo=todo if finding.todo else "")
+
+
 def _drawn(context: Counted) -> CheckContext:
     """Return the context of the drawn records alone."""
     plain = CheckContext(
         context.before, context.written, context.guarantees, context.policy, keep_order=context.keep_order,
-        row_numbers=context.row_numbers,
+        row_numbers=context.row_numbers, order=context.order,
     )  # fmt: skip
     plain.__dict__["figures"] = context.figures
     return plain
+
+
+def worst_of_files(by_file: Sequence[tuple[str, Sequence[Finding]]]) -> dict[str, Finding]:
+    """Return for each check of a file its worst finding, with the file's name if it is not fine."""
+    worst: dict[str, Finding] = {}
+    for name, findings in by_file:
+        for finding in findings:
+            if finding.status in (BLOCK, WARN):
+                finding = replace(finding, finding=f"{name}: {finding.finding}")
+            before = worst.get(finding.check)
+            if before is None or _is_worse(finding, before):
+                worst[finding.check] = finding
+    return worst
 
 
 def _is_worse(one: Finding, other: Finding) -> bool:

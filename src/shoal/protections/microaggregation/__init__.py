@@ -8,9 +8,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from shoal.engine.progress import Progress, silent
-from shoal.gate.promises import KAnonymity
-from shoal.protections.microaggregation.choices import Engine, Heuristic, MacroSplit, PathOrder, Remainder
-from shoal.protections.parameters import Columns, Effort, Missing, Seed, Threads, share
+from shoal.gate.promises import Distance, KAnonymity, LDiversity, TCloseness
+from shoal.protections.microaggregation.choices import Engine, Heuristic, LossName, MacroSplit, PathOrder, Remainder
+from shoal.protections.parameters import (
+    Columns,
+    DistanceOfT,
+    Effort,
+    LeafRecords,
+    LeafRounds,
+    Missing,
+    RequiredL,
+    RequiredT,
+    Seed,
+    Threads,
+    option_of,
+    share,
+)
 from shoal.protections.protection import Method, Option, Protection, names
 from shoal.spelling import Either, Number, NumberPerColumn, Word
 from shoal.table.choices import Scaling
@@ -62,7 +75,7 @@ MICROAGGREGATE = Protection(
             "Means are kept; variances shrink, and the largest and smallest values move towards the middle.",
         ),
     ),
-    promises=(KAnonymity,),
+    promises=(KAnonymity, LDiversity, TCloseness),
     methods=METHODS,
     roles=("quasi", "weight", "order"),
     place=1,
@@ -93,6 +106,17 @@ def microaggregate(
         Mapping[str, float] | None,
         Option("Weight of columns in the distance.", typed="For example age=2,sex=0.5.", spelling=NumberPerColumn()),
     ] = None,
+    loss: Annotated[
+        LossName,
+        Option(
+            "Loss of the search. changes: changed labels, rank distances of ordinal columns and squares of numbers. "
+            "gini: sums of squares, with an indicator per label.",
+            of=SEARCHES,
+        ),
+    ] = "gini",
+    l: Annotated[Any, option_of(RequiredL, SEARCHES)] = None,  # noqa: E741
+    t: Annotated[float | None, option_of(RequiredT, SEARCHES)] = None,
+    distance: Annotated[Distance, option_of(DistanceOfT, SEARCHES)] = "equal",
     refine: Annotated[bool, Option("Improve the method's groups by local search.")] = False,
     bound: Annotated[bool, Option("Certify how far from the optimum the groups can be.")] = False,
     bound_seconds: Annotated[float, Option("Time limit of the bound.", 0, unit="s", needs="bound")] = 60.0,
@@ -169,12 +193,8 @@ def microaggregate(
             default_text="5 up to 20 records, 1 above",
         ),
     ] = None,
-    leaf: Annotated[
-        int, Option("Records that are searched together; a worker needs about 1 kB for each.", 40, on_files=True)
-    ] = 200_000,
-    rounds: Annotated[
-        int, Option("Number of searches across the borders of the leaves, after that of each leaf.", 0, on_files=True)
-    ] = 1,
+    leaf: LeafRecords = 200_000,
+    rounds: LeafRounds = 1,
     leaves_above: Annotated[
         int,
         Option(
@@ -202,8 +222,11 @@ def microaggregate(
     [(26.333333333333332, 'f'), (62.333333333333336, 'm')]
     """
     options = MICROAGGREGATE.method_options(method, locals())
-    from shoal.protections.microaggregation.protect import Replacing, Search, protect
+    from shoal.protections.class_rules import Confidentiality
+    from shoal.protections.microaggregation.protect import Objective, Replacing, Search, protect
 
+    rules = Confidentiality(options.pop("l", None), options.pop("t", None), options.pop("distance", "equal"))
+    objective = Objective(options.pop("loss", "gini"), rules)
     search = Search(method, k, options, refine, bound, bound_seconds, seed)
     replacing = Replacing(within, aggregate, round, scaling, importance, missing)
-    return protect(data, search, replacing, quasi)
+    return protect(data, search, replacing, quasi, objective)

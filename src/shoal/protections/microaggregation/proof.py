@@ -120,7 +120,7 @@ def prove(
         ],
     }
     control.advance(1.0, sse, "proof")
-    if control.stopped:
+    if not proved and (control.stopped or time.monotonic() >= until):
         facts["bound_stopped"] = True  # the groups were complete before
     return KPartition(search.best.labels, facts)
 

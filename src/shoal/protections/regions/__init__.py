@@ -15,7 +15,7 @@ from shoal.spelling import ColumnValues, Names, NumberPerColumn, Numbers, Word
 
 if TYPE_CHECKING:
     from shoal.engine.control import Control
-    from shoal.protections.regions.protect import GroupRelease
+    from shoal.protections.regions.release import GroupRelease
 
 METHODS = (
     Method("flow", "The swaps with the lowest distortion, and a lower bound of it"),
@@ -185,7 +185,8 @@ def mask_group(
     `sensitivity` and `distortion` decide whether a solution is feasible.
     """
     options = {name: value for name, value in MASK.method_options(method, locals()).items() if value is not None}
-    from shoal.protections.regions.protect import Aim, Matching, OutlierChoice, Searching, Target, protect
+    from shoal.protections.regions.parameters import Aim, Matching, OutlierChoice, Searching, Target
+    from shoal.protections.regions.protect import protect
     from shoal.protections.regions.task import MaskingLimits
 
     usual_compatibility, usual_distortion = THRESHOLDS[settings]
