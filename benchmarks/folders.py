@@ -12,7 +12,7 @@ same records in one file as well, and compares. Every run is a process of its ow
 release. `--on dask` and `--on spark` start a cluster of two workers on this machine, as the tests do. CPU seconds and
 the largest process are those of the run, its workers and, from the moment that it is ready, of the cluster. Staged
 gigabytes are the most that the staging folder holds at once. `--results` keeps one JSON line per run, from which
-docs/make_scale.py computes the tables of docs/explain/scale.md.
+docs/make_tables.py makes the tables of docs/explain/scale.md.
 """
 
 from __future__ import annotations

@@ -57,7 +57,6 @@ class Release:
         facts: The values of the run that the command line prints.
         solution: The partition, the cuts or the swaps.
         title: The title of the report.
-        extra: Further values for the report.
         protection: The declaration of the protection.
         recipe: The recipe that repeats the run, or None if an argument cannot be written as text.
         seed: The seed that was typed, or None.
@@ -78,7 +77,6 @@ class Release:
     facts: dict[str, Any]
     solution: Any = None
     title: str = "Release"
-    extra: dict[str, Any] = field(default_factory=dict)
     protection: Protection | None = None
     recipe: Recipe | None = None
     seed: int | None = None
@@ -279,13 +277,11 @@ class Release:
         weights, columns = self.original.weights(), self._numeric()
         if not columns:
             return []
-        before, after = (
-            t.numbers(columns, missing="keep", allow_constant=True) for t in (self.original, self.protected)
-        )
         rows = []
-        for j, name in enumerate(columns):
+        for name in columns:
             row: dict[str, Any] = {"column": name}
-            for when, values in (("before", before[:, j]), ("after", after[:, j])):
+            for when, table in (("before", self.original), ("after", self.protected)):
+                values = table.numbers([name], missing="keep", allow_constant=True)[:, 0]
                 statistics = moments(values, weights)
                 row |= {f"mean_{when}": statistics.mean, f"deviation_{when}": statistics.deviation}
             rows.append(row)

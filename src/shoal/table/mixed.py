@@ -14,7 +14,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from shoal.arrays import Floats
+from shoal.arrays import Floats, aligned_rows
 from shoal.errors import InputError, UsageError, check_choice
 from shoal.notices import notice
 from shoal.table.choices import SCALINGS
@@ -43,7 +43,7 @@ class MixedColumns:
     @property
     def values(self) -> Floats:
         """The numbers and days, one column each. The array is made on each call, so that a search can release it."""
-        values = np.empty((self.table.rows, len(self.measured)))
+        values = aligned_rows(self.table.rows, len(self.measured))
         for j, name in enumerate(self.measured):
             values[:, j] = self.table[name].days if self.kinds[name] == "date" else self.table[name].numbers
         return values
@@ -62,7 +62,7 @@ class MixedColumns:
         check_choice("scaling", scaling, SCALINGS)
         factors = self.factors(importance or {})
         if not self.labels:
-            scaled = scale(self.values, scaling, weights)
+            scaled = scale(self.values, scaling, weights, in_place=True)
             return scaled if not importance else scaled * np.array([factors[name] for name in self.measured])
         if scaling == "none":
             raise UsageError(
@@ -72,7 +72,7 @@ class MixedColumns:
         matrix = np.zeros((self.table.rows, self.dimensions))
         used = len(self.measured)
         if used:
-            matrix[:, :used] = scale(self.values, scaling, weights)
+            matrix[:, :used] = scale(self.values, scaling, weights, in_place=True)
             matrix[:, :used] *= np.array([factors[name] for name in self.measured])
         rows = np.arange(self.table.rows)
         for name, label in self._in_blocks():

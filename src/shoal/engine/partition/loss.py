@@ -46,6 +46,11 @@ class GroupLoss(ABC):
         return int(self.records.shape[0])
 
     @property
+    def record_type(self) -> Any:
+        """The type of the numbers of the records."""
+        return self.records.dtype
+
+    @property
     @abstractmethod
     def total(self) -> float:
         """The loss of one group of all records, which counts as 100 %."""
@@ -104,9 +109,12 @@ class GroupLoss(ABC):
     def large_proposals(self, effort: str) -> int:
         """Return the number of moves that an effort proposes in all for a large file."""
 
-    def reordered(self, order: Indices) -> GroupLoss:
-        """Return the same loss with the records in another order."""
+    def reordered(self, order: Indices, *, in_place: bool = False) -> GroupLoss:
+        """Return the same loss with the records in another order; in place, this loss may become unusable."""
         return self.part(order)
+
+    def keep_records_only(self) -> None:  # noqa: B027 -- most losses hold nothing else
+        """Free what only the first partition needs, and no later step in a large file."""
 
     def kernels(self) -> list[Any]:
         """Return the kernels that the loss itself calls, to be compiled before the search."""

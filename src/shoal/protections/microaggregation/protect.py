@@ -137,14 +137,16 @@ def protect(data: Any, search: Search, replacing: Replacing, quasi: Sequence[str
     changed = objective.loss(columns, k, weights, replacing.importance, of_groups)
     search = replace(search, k=k, units=units_of(table, k), rules=of_groups, changed=changed, control=current())
     scaled = columns.matrix(replacing.scaling, weights, replacing.importance) if changed is None else changed.embedded
+    sst = total_squares(scaled, weights) if changed is None else changed.total
     partition = search.groups(table, scaled, weights, within).check(k)
-    if changed is None:
-        sst = total_squares(scaled, weights)
+    searched, against_mdav = None, {}
+    if changed is not None:
+        searched = Loss(changed.of(partition), sst)
+    elif columns.labels or search.method not in NEVER_ABOVE_MDAV:
+        if search.may_overwrite(table.rows, within):
+            scaled = columns.matrix(replacing.scaling, weights, replacing.importance)
         searched = Loss(sse_by_column(partition, scaled, weights), sst)
         against_mdav = search.against_mdav(table, scaled, weights, within, searched)
-    else:
-        sst, against_mdav = changed.total, {}
-        searched = Loss(changed.of(partition), sst)
     of_search = searched if columns.labels else None
     del scaled, changed
     search = replace(search, changed=None)
@@ -219,13 +221,19 @@ class Search:
         if self.bound and self.units is not None:
             raise UsageError("A bound does not support units. Remove --bound or --unit.")
         if not within:
-            return self._in(slice(None), scaled, weights, 1.0)
+            return self._in(slice(None), scaled, weights, 1.0, self.may_overwrite(len(scaled), within))
         for option in OF_ONE_SEARCH:
             if self.options.get(option):
                 raise UsageError(f"--within cannot be combined with {option}. Remove one of them.")
         classes, labels = classes_of(table, within)
         check_classes(classes, labels, self.units, self.k)
         return self._in_classes(scaled, weights, classes)
+
+    def may_overwrite(self, rows: int, within: Sequence[str]) -> bool:
+        """Whether the search may use the array of values as its memory, because no later step needs it."""
+        plain = self.changed is None and (self.rules is None or not self.rules.integers.size)
+        further = within or self.refine or self.bound or self.units is not None
+        return rows > FEW_FOR_MDAV and self.method in ("auto", "blocks") and plain and not further
 
     def against_mdav(
         self, table: Table, scaled: Floats, weights: Floats | None, within: Sequence[str], searched: Loss
@@ -262,7 +270,9 @@ class Search:
         first = np.argmin(classes)
         return grouped_within(of_class, scaled, weights, classes, self.control)
 
-    def _in(self, rows: Any, scaled: Floats, weights: Floats | None, share: float) -> KPartition:
+    def _in(
+        self, rows: Any, scaled: Floats, weights: Floats | None, share: float, may_overwrite: bool = False
+    ) -> KPartition:
         """Return the groups of these records; the search gets a share of the time."""
         options = dict(self.options)
         if share < 1.0 and options.get("seconds") is not None:
@@ -271,6 +281,8 @@ class Search:
         units = None if self.units is None else self.units[rows]
         loss = self._loss(rows, scaled, weights)
         run: dict[str, Any] = {"weights": weights, "seed": self.seed, "control": self.control, "loss": loss}
+        if may_overwrite:
+            run["loss"] = SquaredError(scaled, self.k, weights, may_overwrite=True)
         partition = group_records(self.method, scaled, self.k, **run, **options).check(self.k)
         if loss is not None and self.method == "mdav":  # the groups of a search that was stopped before it had any
             partition = KPartition(loss.kept(partition.labels), partition.facts)

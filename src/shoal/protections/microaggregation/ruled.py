@@ -87,7 +87,10 @@ class RuledLoss(GroupLoss):
     def first(self) -> KPartition:
         return self.first_groups() if self.start is None else KPartition(self.start)
 
-    def reordered(self, order: Any) -> Any:
+    def keep_records_only(self) -> None:
+        """Keep everything: groups that break a rule are joined by their points."""
+
+    def reordered(self, order: Any, *, in_place: bool = False) -> Any:
         part = self.part(order)
         part.most = self.most
         part.start = None if self.start is None else self.start[order]
