@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from shoal.folders.leaves import hashed, units_of
 from shoal.protections.microaggregation.leaves.numbers import (
+    BITS,
     decimals,
     group_means,
     mean_and_deviation,
     whole_sum,
 )
-from shoal.protections.microaggregation.leaves.tree import build_tree
+from shoal.protections.microaggregation.leaves.tree import MARGIN, build_tree
 
 unit_numbers = st.lists(st.floats(0, 1), min_size=1, max_size=40)
 
@@ -31,7 +32,7 @@ def test_a_sum_does_not_depend_on_its_parts(numbers: list[float], cut: int) -> N
 @given(unit_numbers)
 def test_the_standard_deviation(numbers: list[float]) -> None:
     values = np.array(numbers)
-    mean, deviation = mean_and_deviation(whole_sum(values), whole_sum(values * values), len(numbers))
+    mean, deviation = mean_and_deviation(whole_sum(values), whole_sum(values * values), len(numbers) << BITS)
     assert mean == pytest.approx(values.mean(), abs=1e-12)
     assert deviation == pytest.approx(values.std(), abs=1e-8)
 
@@ -77,7 +78,8 @@ def test_leaves_are_even(leaves: int) -> None:
     tree = build_tree(points[::4].copy(), leaves, 1, 0)
     counts = np.bincount(tree.leaf_of(points), minlength=leaves)
     assert counts.size == leaves and counts.sum() == 20_000
-    assert counts.max() < 1.3 * 20_000 / leaves and counts.min() > 0.7 * 20_000 / leaves
+    apart = (1 + 2 * MARGIN) ** np.ceil(np.log2(leaves)) * 1.1  # every cut may be so far from the quantile
+    assert counts.max() < apart * 20_000 / leaves and counts.min() > 20_000 / leaves / apart
     split = np.concatenate([tree.leaf_of(points[:777]), tree.leaf_of(points[777:])])
     assert np.array_equal(split, tree.leaf_of(points))
 
