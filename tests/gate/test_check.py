@@ -39,6 +39,24 @@ def test_the_three_figures_of_a_good_release() -> None:
     assert figures.known.uniques == 0 and figures.known.linked < 0.1 < figures.released.linked
 
 
+def test_a_k_that_nobody_states_is_measured_and_blocks_nothing() -> None:
+    alone = RELEASE.with_columns(age=pl.when(pl.int_range(pl.len()) == 0).then(1e6).otherwise("age"))
+    stated, measured = (shoal.check(ORIGINAL, alone, **PARTS, **k)["joint-k"] for k in ({"k": K}, {}))
+    assert stated.figure == measured.figure == 1
+    assert stated.status == "block" and measured.status != "block"
+
+
+@pytest.mark.parametrize("confidential", [["mixed", "apart"], ["apart", "mixed"]])
+def test_of_several_confidential_columns_the_worst_decides(confidential: list[str]) -> None:
+    """`mixed` has both values in both classes, `apart` one in each."""
+    frame = pl.DataFrame({"a": [1, 1, 1, 1, 2, 2, 2, 2], "mixed": [0, 1] * 4, "apart": [0] * 4 + [1] * 4})
+    gate = shoal.check(frame, frame, quasi="a", confidential=confidential, k=4, l=2, t=0.2)
+    assert gate["t"].status == "block" and gate["t"].figure == pytest.approx(0.5)
+    assert gate["l"].status == "block" and gate["l"].figure == 1
+    only = shoal.check(frame, frame, quasi="a", confidential="mixed", as_is="apart", k=4, l=2, t=0.2)
+    assert only["t"].figure == 0 and only["l"].figure == 2
+
+
 def test_columns_without_a_role_decide() -> None:
     gate = found(RELEASE, as_is=("visits",))
     both = RELEASE.group_by(*QUASI, "town").len()["len"]

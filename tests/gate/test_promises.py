@@ -334,6 +334,15 @@ def test_the_smallest_and_largest_guarantees_are_accepted() -> None:
     assert LDiversity(("a",), ("b",), 1, "recursive", 0.1).c == 0.1
 
 
+def test_the_guarantees_of_steps_count_for_the_questions_that_are_about_any_step() -> None:
+    step = Step(1, "microaggregate")
+    assert Guarantees(promises=(KAnonymity(("a",), 3, step=step),)).hides_records
+    assert not Guarantees(promises=(SameValues(("a",)),)).hides_records
+    for promise in (TCloseness(("a",), ("b",), 0.2), LDiversity(("a",), ("b",), 2)):
+        assert Guarantees(promises=(promise,)).demands_diversity
+        assert not Guarantees(promises=(replace(promise, promised=False),)).demands_diversity
+
+
 # -- a new type is one file --------------------------------------------------------------------------
 
 TOY = '''
