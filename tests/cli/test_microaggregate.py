@@ -211,7 +211,7 @@ def test_the_loss_and_l_stand_in_the_recipe(people: Path, tmp_path: Path) -> Non
     one = broken["age"] == broken["age"][0]
     broken = broken.with_columns(illness=pl.when(one).then(pl.lit("flu")).otherwise(pl.col("illness")))
     broken.write_csv(target)
-    found = json.loads(run("check", target, "--original", people, "--recipe", recipe, "--json", code=1).stdout)
+    found = json.loads(run("check", people, target, "--recipe", recipe, "--json", code=1).stdout)
     assert any(finding["check"] == "l" for finding in found["findings"] if finding["status"] == "block")
 
 

@@ -362,10 +362,10 @@ class FolderJudge:
         for columns in sets:
             total = np.sum([frame[columns.name].to_numpy() for frame in numbers], axis=0)
             right = own_distance(columns, people) <= limits[columns.name]
-            in_unit: Ints | float = 1.0  # records of the person's unit that fit
+            of_unit_records: Ints | float = 1.0
             if people.units is not None:
-                in_unit = np.sum([frame[of_unit(columns)].to_numpy() for frame in numbers], axis=0)
-            chance = np.where(right, in_unit / np.maximum(total, 1), 0.0)
+                of_unit_records = np.sum([frame[of_unit(columns)].to_numpy() for frame in numbers], axis=0)
+            chance = np.where(right, of_unit_records / np.maximum(total, 1), 0.0)
             share = round(float(chance.mean()), 6)
             error = None
             if drawn < self.rows.total:

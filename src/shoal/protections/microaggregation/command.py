@@ -49,7 +49,7 @@ def _rows(facts: Mapping[str, Any]) -> list[list[Any]]:
         ["largest group", facts["largest_group"]],
         ["information loss", f"{facts['information_loss']:.4f} %"],
     ]
-    if facts.get("loss") is not None:
+    if facts.get("loss") == "changes":
         rows.append(["loss of the search", facts["loss"]])
     if facts.get("l") is not None:
         rows += [["smallest l", facts["l"]], ["largest t", f"{facts['t']:.4f}"]]
