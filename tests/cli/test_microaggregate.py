@@ -190,3 +190,17 @@ def test_a_gap_is_never_shown_as_zero():
     facts = {"proved": False, "gap": 0.002, "information_loss": 10.0, "lower_bound": 9.9998}
     assert _distance(facts) == "gap below 0.01 %"
     assert _distance({**facts, "gap": 0.26}) == "gap 0.26 %"
+
+
+def test_a_large_table_says_what_memory_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from shoal.cli import protect
+    from shoal.protections.microaggregation.command import memory_needed
+
+    path = tmp_path / "in.csv"
+    path.write_text("x,y\n" + "".join(f"{i * 7 % 31},{i * 7 % 50}\n" for i in range(60)))
+    options = ["-k", "3", "--no-confidential", "--no-unit", "--keep-order", "-o", str(tmp_path / "out.csv")]
+    assert "GB of memory" not in run("microaggregate", str(path), *options).stderr
+    monkeypatch.setattr(protect, "MUCH_MEMORY", 1e6)
+    shown = run("microaggregate", str(path), *options).stderr
+    assert "This needs about 0.2 GB of memory, for 60 records and 2 columns." in shown
+    assert memory_needed(1_000_000, 10) == pytest.approx(1.35e9)
