@@ -42,7 +42,7 @@ from shoal.protections.protection import Parameter, Protection
 
 UNITS = {"s": "SECONDS"}
 PER_PROTECTION = ("quasi", "weight")  # roles that not every protection uses
-MUCH_MEMORY = 500e6  # bytes from which the need is said
+MUCH_MEMORY = 500e6  # bytes from which the command prints the need
 MOST_CHOICES = 5  # more choices than this have a section of their own
 
 
