@@ -81,6 +81,16 @@ def _swapping(loss, x, w, summary, mass, member, size, a, i, b, j):
     )
 
 
+@implement(losses.rule_room, Deviations)
+def _rule_room(loss):
+    return 0
+
+
+@implement(losses.is_allowed, Deviations)
+def _is_allowed(loss, x, w, summary, mass, member, size, a, counts):
+    return True
+
+
 @implement(losses.summarize, Deviations)
 def _summarize(loss, x, w, summary, mass, member, size, a):
     summary[a, 0] = cost_of(loss, x, w, member, size, a, -1, -1)

@@ -19,12 +19,12 @@ from shoal.engine.kernels.stamp import source_hash
 TOP = Path(__file__).parents[1]
 NOBODY = 65534
 COMMAND = ["microaggregate", "data.csv", "-k", "5", "--roles", str(TOP / "examples/roles.toml"), "--method", "mdav"]
-# Runs a command, then prints the packages that it loaded.
+# Runs a command with the method of the environment, then prints the packages that it loaded.
 LOADED = f"""
-import sys
+import os, sys
 from shoal.cli import main
 try:
-    main([*{COMMAND!r}, "-o", "release.csv"])
+    main([*{COMMAND!r}, "--method", os.environ["METHOD"], "-o", "release.csv"])
 except SystemExit as ended:
     assert not ended.code
 charts = [name for name in sys.modules if name == "shoal.report.charts"]
@@ -59,13 +59,14 @@ def run(code: str, folder: Path, **environment: str) -> subprocess.CompletedProc
 
 
 @needs_library
-def test_a_small_run_loads_only_what_it_uses(folder: Path) -> None:
-    ended = run(LOADED, folder, SHOAL_KERNELS="ahead")
+@pytest.mark.parametrize(("method", "solver"), [("mdav", set()), ("auto", {"highspy"})])
+def test_a_small_run_loads_only_what_it_uses(method: str, solver: set[str], folder: Path) -> None:
+    ended = run(LOADED, folder, SHOAL_KERNELS="ahead", METHOD=method)
     assert (folder / "release.csv").exists(), ended.stderr
     loaded = set(ended.stdout.split("loaded:")[-1].split())
-    assert {"numpy", "polars", "shoal"} <= loaded
+    assert {"numpy", "polars", "shoal", *solver} <= loaded
     heavy = {"numba", "llvmlite", "scipy", "pydantic", "pydantic_core", "jinja2", "highspy", "pandas", "pyarrow"}
-    assert not loaded & {*heavy, "markupsafe", "shoal.report.charts", "multiprocessing"}
+    assert not loaded & {*heavy, "markupsafe", "shoal.report.charts", "multiprocessing"} - solver
 
 
 @needs_library

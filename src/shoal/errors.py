@@ -115,6 +115,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
 
 
+def printable_rows(rows: Iterable[Iterable[str]]) -> list[list[str]]:
+    """Return the texts of a table with their control characters escaped."""
+    return [[printable(text) for text in row] for row in rows]
+
+
 def check_choice(what: str, value: str, allowed: Iterable[str]) -> str:
     """Return `value` if it is one of `allowed`; otherwise raise an error that lists them."""
     names = list(allowed)

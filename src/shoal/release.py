@@ -57,7 +57,6 @@ class Release:
         facts: The values of the run that the command line prints.
         solution: The partition, the cuts or the swaps.
         title: The title of the report.
-        extra: Further values for the report.
         protection: The declaration of the protection.
         recipe: The recipe that repeats the run, or None if an argument cannot be written as text.
         seed: The seed that was typed, or None.
@@ -78,7 +77,6 @@ class Release:
     facts: dict[str, Any]
     solution: Any = None
     title: str = "Release"
-    extra: dict[str, Any] = field(default_factory=dict)
     protection: Protection | None = None
     recipe: Recipe | None = None
     seed: int | None = None
@@ -93,12 +91,12 @@ class Release:
 
     @property
     def parts(self) -> tuple[Release, ...]:
-        """The releases of the steps; of a single step, this one."""
+        """The releases of the steps. A release of one step has itself as its only part."""
         return (self,)
 
     @property
     def draws_at_random(self) -> bool:
-        """Whether choices hide something, beyond the search."""
+        """Whether the release depends on random choices that hide something, such as a shuffled row order."""
         return any(step.protection is not None and step.protection.draws_from_secret for step in self.parts)
 
     @property
@@ -279,13 +277,11 @@ class Release:
         weights, columns = self.original.weights(), self._numeric()
         if not columns:
             return []
-        before, after = (
-            t.numbers(columns, missing="keep", allow_constant=True) for t in (self.original, self.protected)
-        )
         rows = []
-        for j, name in enumerate(columns):
+        for name in columns:
             row: dict[str, Any] = {"column": name}
-            for when, values in (("before", before[:, j]), ("after", after[:, j])):
+            for when, table in (("before", self.original), ("after", self.protected)):
+                values = table.numbers([name], missing="keep", allow_constant=True)[:, 0]
                 statistics = moments(values, weights)
                 row |= {f"mean_{when}": statistics.mean, f"deviation_{when}": statistics.deviation}
             rows.append(row)

@@ -173,6 +173,9 @@ def test_studies_refuse_fractions_and_values_out_of_range(gaps: Path, tmp_path: 
     assert "not 10.5" in refused("study", "sensitivity", "9x2", "--population", "4,10.5", "-o", tmp_path / "a")
     assert "whole number" in refused("study", "operators", "9x2", "-k", "3,3.5", "-o", tmp_path / "a")
     assert "k must be between 2 and 9" in refused("study", "operators", "9x2", "-k", "10", "-o", tmp_path / "a")
+    for option in ("--repeats", "--generations"):
+        message = refused("study", "sensitivity", "9x2", option, "1.5", "-o", tmp_path / "a")
+        assert f"'{option}': '1.5' is not a valid whole number" in message
     assert "--alphas must be numbers between 0 and 1" in refused("study", "alpha", "--quick", "--alphas", "0.01,2")
 
 
@@ -180,7 +183,9 @@ def test_studies_refuse_fractions_and_values_out_of_range(gaps: Path, tmp_path: 
 def test_studies_treat_missing_values(missing: str, gaps: Path, tmp_path: Path) -> None:
     from shoal.studies.sensitivity import values_of
 
-    assert "missing" in refused("study", "sensitivity", gaps, "-k", "3", *QUICK_GRID, "-o", tmp_path / "a")
+    message = refused("study", "sensitivity", gaps, "-k", "3", *QUICK_GRID, "-o", tmp_path / "a")
+    assert "--missing drop removes" in message and "--quasi without y removes the column" in message
+    assert "--drop" not in message  # a study has no such option
     words = ["study", "sensitivity", gaps, "-k", "3", *QUICK_GRID, "--missing", missing, "-o", tmp_path / "b", "--json"]
     assert json.loads(call(*map(str, words)))["runs"] == 1
     frame = pl.read_csv(gaps)

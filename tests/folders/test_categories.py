@@ -336,4 +336,4 @@ def test_the_command_writes_categories_and_their_mapping(
     run("run", recipe, "-o", tmp_path / "again")
     assert cells(tmp_path / "again").equals(one.table)
     assert "starred cells" in run("suppress", data, "-k", 3, *roles, "-o", tmp_path / "stars").output
-    assert attempt("recode", data, "-k", 3, *roles, "-o", tmp_path / "more").exit_code == 2
+    assert attempt("group", data, "-k", 3, *roles, "-o", tmp_path / "more").exit_code == 2

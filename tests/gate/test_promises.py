@@ -309,6 +309,31 @@ def test_l_means_the_same_for_the_method_and_for_the_check(l: Any) -> None:  # n
             way()
 
 
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        *((lambda k=k: KAnonymity(("a",), k), "k must be a whole number, 1 or more") for k in (0, -1, 2.5, True)),
+        *((lambda k=k: KOfStars(("a",), k), "k must be a whole number, 1 or more") for k in (0, 2.5, True)),
+        *((lambda m=m: EverySubset(("a",), m, 2), "m must be a whole number, 1 or more") for m in (0, 1.5, True)),
+        *((lambda k=k: EverySubset(("a",), 1, k), "k must be a whole number, 1 or more") for k in (0, 1.5, True)),
+        *((lambda t=t: TCloseness(("a",), ("b",), t), "t must be between 0 and 1") for t in (-0.1, 1.1, float("nan"))),
+        *((lambda l=l: LDiversity(("a",), ("b",), l), "l must be a number, 1 or more") for l in (0, 0.9, float("inf"))),  # noqa: E741
+        (lambda: LDiversity(("a",), ("b",), 2, "recursive", 0.0), "must be a number above 0"),
+        (lambda: LDiversity(("a",), (), 2), "confidential"),
+        (lambda: TCloseness(("a",), (), 0.2), "confidential"),
+    ],
+)
+def test_a_guarantee_that_holds_for_every_table_or_for_none_is_refused(make: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        make()
+
+
+def test_the_smallest_and_largest_guarantees_are_accepted() -> None:
+    assert KAnonymity(("a",), 1).k == KOfStars(("a",), 1).k == EverySubset(("a",), 1, 1).m == 1
+    assert [TCloseness(("a",), ("b",), t).t for t in (0, 1)] == [0, 1]
+    assert LDiversity(("a",), ("b",), 1, "recursive", 0.1).c == 0.1
+
+
 # -- a new type is one file --------------------------------------------------------------------------
 
 TOY = '''

@@ -183,7 +183,7 @@ def test_a_file_with_other_rows_swapped_is_not_written(
 ) -> None:
     """The fault keeps every count per region and group, so that neither the values nor the signal show it."""
     path, out = written(tmp_path, [*ORDINARY, 90]), tmp_path / "out.csv"
-    swapped = regions._swapped
+    swapped = regions.swapped_frame
 
     def other_rows(table: Table, columns: Sequence[str], swaps: Ints) -> Any:
         """Two cooks who were not swapped, of different districts, exchange them."""
@@ -194,7 +194,7 @@ def test_a_file_with_other_rows_swapped_is_not_written(
         district[one], district[two] = district[two], district[one]
         return frame.with_columns(pl.Series("district", district))
 
-    monkeypatch.setattr(regions, "_swapped", other_rows)
+    monkeypatch.setattr(regions, "swapped_frame", other_rows)
     monkeypatch.setattr(regions.GroupRelease, "verify", lambda self: None)
     result = run("mask", path, *OWN, "--accept-k", "1", "--no-unit", "-o", out, *arguments, code=1)
     assert "2 rows of 'district' differ from the list of swaps" in " ".join(result.output.split()) and not out.exists()
@@ -249,7 +249,9 @@ def test_a_target_group_needs_the_regions(tmp_path: Path) -> None:
 def test_a_run_that_would_show_the_group_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that swaps nothing and a verification that sees nothing: the release check still refuses the file."""
     path, out = written(tmp_path, [*ORDINARY, 90]), tmp_path / "out.csv"
-    monkeypatch.setattr("shoal.protections.regions.protect._swapped", lambda table, columns, swaps: table.protected({}))
+    monkeypatch.setattr(
+        "shoal.protections.regions.protect.swapped_frame", lambda table, columns, swaps: table.protected({})
+    )
     monkeypatch.setattr("shoal.protections.regions.protect.GroupRelease.verify", lambda self: None)
     result = run("mask", path, *OWN, "--accept-k", "1", "--no-unit", "-o", out, code=1)
     assert "is still an outlier: R12" in result.output and not out.exists()

@@ -29,6 +29,39 @@ def class_t(values, everything, width, ordered):
 
 def evaluate(rows, positions, labels, free, weights, k, confidential, rule, sets):
     """NWP, largest, smallest kept class, broken rows, smallest class. rows: tuples of codes."""
+    losses = _losses(rows, positions, labels, free, weights)
+    kept, least, broken = [], [], set()
+    broken_count = 0
+    for chosen in sets:
+        for members in _classes(rows, labels, chosen, range(len(rows))):
+            least.append(len(members))
+            if _is_bad(members, k, confidential, rule):
+                broken.update(members)
+                broken_count += len(members)
+            else:
+                kept.append(len(members))
+    loss = sum(1.0 if i in broken and len(sets) == 1 else own for i, own in enumerate(losses))
+    return loss / len(rows), max(kept, default=0), min(kept, default=0), broken_count, min(least)
+
+
+def cascade(rows, positions, labels, free, weights, k, confidential, rule, sets):
+    """As `evaluate`, but the records of bad classes leave every set, until no class of any set is bad."""
+    losses = _losses(rows, positions, labels, free, weights)
+    left = set(range(len(rows)))
+    least = min(len(members) for chosen in sets for members in _classes(rows, labels, chosen, left))
+    while True:
+        every = [members for chosen in sets for members in _classes(rows, labels, chosen, left)]
+        broken = {i for members in every if _is_bad(members, k, confidential, rule) for i in members}
+        if not broken:
+            break
+        left -= broken
+    sizes = [len(members) for members in every]
+    loss = sum(own if i in left else 1.0 for i, own in enumerate(losses))
+    return loss / len(rows), max(sizes, default=0), min(sizes, default=0), len(rows) - len(left), least
+
+
+def _losses(rows, positions, labels, free, weights):
+    """The loss of each record: the weighted widths of its categories."""
     share = [w / sum(weights) for w in weights]
     widths = []
     for j, place in enumerate(positions):
@@ -41,31 +74,29 @@ def evaluate(rows, positions, labels, free, weights, k, confidential, rule, sets
             else:
                 own[g] = (place[inside[-1]] - place[inside[0]]) / extent if extent > 0 else 0.0
         widths.append(own)
-    kept, least, broken = [], [], set()
-    broken_count = 0
-    for chosen in sets:
-        classes = defaultdict(list)
-        for i, row in enumerate(rows):
-            classes[tuple(labels[j][row[j]] for j in chosen)].append(i)
-        for members in classes.values():
-            least.append(len(members))
-            bad = len(members) < k
-            if rule is not None:
-                values = [confidential[i] for i in members]
-                bad = bad or class_l(values, rule.kind, rule.c) < rule.l - 1e-12
-                if rule.t is not None:
-                    far = class_t(values, confidential, max(confidential) + 1, rule.distance == "ordered")
-                    bad = bad or far > rule.t + 1e-12
-            if bad:
-                broken.update(members)
-                broken_count += len(members)
-            else:
-                kept.append(len(members))
-    loss = 0.0
-    for i, row in enumerate(rows):
-        own = sum(share[j] * widths[j][labels[j][row[j]]] for j in range(len(positions)))
-        loss += 1.0 if i in broken and len(sets) == 1 else own
-    return loss / len(rows), max(kept, default=0), min(kept, default=0), broken_count, min(least)
+    return [sum(share[j] * widths[j][labels[j][row[j]]] for j in range(len(positions))) for row in rows]
+
+
+def _classes(rows, labels, chosen, records):
+    """The classes of some records in some columns, as lists of records."""
+    classes = defaultdict(list)
+    for i in records:
+        classes[tuple(labels[j][rows[i][j]] for j in chosen)].append(i)
+    return list(classes.values())
+
+
+def _is_bad(members, k, confidential, rule):
+    """Whether a class breaks k, l or t."""
+    if len(members) < k:
+        return True
+    if rule is None:
+        return False
+    values = [confidential[i] for i in members]
+    if class_l(values, rule.kind, rule.c) < rule.l - 1e-12:
+        return True
+    if rule.t is None:
+        return False
+    return class_t(values, confidential, max(confidential) + 1, rule.distance == "ordered") > rule.t + 1e-12
 
 
 def ranks(points):

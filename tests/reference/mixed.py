@@ -68,6 +68,38 @@ def squares(points: Sequence[Sequence[float]], weights: Weights, groups: Sequenc
     return total
 
 
+def lost(
+    columns: Sequence[tuple[str, Sequence[Any]]], weights: Weights, importance: Weights, labels: Sequence[int]
+) -> list[float]:
+    """What each group loses: shares of variance, of rank distance and (1.75 times) of changed labels, by importance.
+
+    columns: "number", "rank" or "name", and the values of the records.
+    """
+    everyone = list(range(len(labels)))
+    losses = []
+    for group in sorted(set(labels)):
+        rows = [i for i in everyone if labels[i] == group]
+        shares = [
+            factor * _lost(kind, values, weights, rows) / whole
+            for (kind, values), factor in zip(columns, importance, strict=True)
+            if (whole := sum(weights) / 1.75 if kind == "name" else _lost(kind, values, weights, everyone)) > 0
+        ]
+        losses.append(sum(shares))
+    return losses
+
+
+def _lost(kind: str, values: Sequence[Any], weights: Weights, rows: Sequence[int]) -> float:
+    """Squares, rank distances or changed labels of a group, by weight."""
+    if kind == "number":
+        mean = sum(weights[i] * values[i] for i in rows) / sum(weights[i] for i in rows)
+        return sum(weights[i] * (values[i] - mean) ** 2 for i in rows)
+    if kind == "rank":
+        middle = lower_median(values, weights, rows)
+        return sum(weights[i] * abs(values[i] - middle) for i in rows)
+    most = mode(values, weights, rows)
+    return sum(weights[i] for i in rows if values[i] != most)
+
+
 def distinct(labels: Sequence[Any]) -> list[Any]:
     """The values in rising order, missing last."""
     return [*sorted({label for label in labels if label is not None}), *([None] if None in labels else [])]

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     default="equal",
     show_default=True,
     metavar=f"[{'|'.join(DISTANCES)}]",
-    help="Distance between two confidential values for t-closeness.",
+    help="Distance of two values in t-closeness. equal: the same for all. ordered: by their places in ascending order.",
 )
 @click.option("--swapped", type=NAMES, default="", help="Columns whose values were swapped, the regions first.")
 @click.option("--vital", metavar="COLUMN=V1,V2", help="Target group whose regions were swapped.")
@@ -193,7 +193,7 @@ def read_groups(text: str) -> list[list[str]]:
         try:
             column_groups = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise UsageError(f"--groups is not valid JSON: {error}.") from None
+            raise UsageError(f"--groups is not valid JSON: {error}. Write it as A,B;C,D.") from None
         if not all(isinstance(group, list) and all(isinstance(name, str) for name in group) for group in column_groups):
             raise UsageError('--groups must be a list of lists of column names, such as [["a","b"],["c"]].')
         return [list(group) for group in column_groups]

@@ -95,6 +95,12 @@ def input_options(command: F) -> F:
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
 
 
+class WholeNumber(click.IntRange):
+    """A whole number within a range."""
+
+    name = "whole number"
+
+
 class SeedType(click.ParamType):  # type: ignore[type-arg]
     """A whole number that can be a seed."""
 
@@ -116,7 +122,7 @@ def seed_option_with(about: str) -> Callable[[F], F]:
 
 seed_option = seed_option_with("Random seed. The same seed gives the same result.")
 threads_option = click.option(
-    "--threads", type=click.IntRange(min=1), metavar="N", help="Largest number of threads. [default: all cores]"
+    "--threads", type=WholeNumber(min=1), metavar="N", help="Largest number of threads. [default: all cores]"
 )
 external_option = click.option(
     "--external", is_flag=True, help="Write a public report, without anything that could disclose a record."

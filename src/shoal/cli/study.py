@@ -11,6 +11,7 @@ from shoal.cli.help import SectionedCommand, SectionedGroup
 from shoal.cli.options import (
     NAMES,
     F,
+    WholeNumber,
     json_option,
     print_json,
     progress_bar,
@@ -95,10 +96,10 @@ def command() -> None:
 @click.option("--mutation", type=NumberList(), default=None, help="Mutation rates. [default: those of the grid]")
 @click.option("--crossover", type=NumberList(), default=None, help="Crossover rates. [default: those of the grid]")
 @click.option("--population", type=NumberList(), default=None, help="Population sizes. [default: those of the grid]")
-@click.option("--repeats", type=click.IntRange(min=1), metavar="N", default=None, help="Number of runs per setting.")
+@click.option("--repeats", type=WholeNumber(min=1), metavar="N", default=None, help="Number of runs per setting.")
 @click.option(
     "--generations",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     metavar="N",
     default=None,
     help="Number of generations. [default: 10,000 for up to 35 records, 100,000 above]",
@@ -167,7 +168,7 @@ def sensitivity(
 )
 @click.option(
     "--generations",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     metavar="N",
     default=100,
     show_default=True,
@@ -175,7 +176,7 @@ def sensitivity(
 )
 @click.option(
     "--population",
-    type=click.IntRange(min=2),
+    type=WholeNumber(min=2),
     metavar="N",
     default=200,
     show_default=True,
@@ -183,7 +184,7 @@ def sensitivity(
 )
 @click.option(
     "--seeds",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     metavar="N",
     default=3,
     show_default=True,
@@ -192,7 +193,7 @@ def sensitivity(
 @seed_option_with("Seed of the first run per setting; the other runs have the next seeds.")
 @click.option(
     "--threads",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     metavar="N",
     default=1,
     show_default=True,

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text as RichText
 
-from shoal.errors import printable
-from shoal.report.figures import figure
+from shoal.errors import printable, printable_rows
+from shoal.report.figures import figures_of
 from shoal.report.page import Grid, Text
 from shoal.report.printed import printed
 
@@ -35,8 +35,7 @@ def print_table(title: str, headers: Sequence[str], rows: Sequence[Sequence[Any]
     console = Console()
     if not console.is_terminal:
         console = Console(width=PIPE)
-    title, headers = printable(title), [printable(head) for head in headers]
-    cells = [[printable(figure(cell)) for cell in row] for row in rows]
+    (title, *headers), *cells = printable_rows([[title, *headers], *figures_of(rows)])
     for narrow in (False, True):
         widths = _widths(headers, cells, left, console.width, narrow)
         if widths is not None:

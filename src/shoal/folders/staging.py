@@ -196,7 +196,10 @@ class Staging:
         """Make a lost file again, with whatever that needs."""
         path = Path(error.path)
         stage = path.parent.name
-        lost = [unit for unit in self._stages.get(stage, ()) if path.name.startswith(unit.base.name)]
+        units = self._stages.get(stage, ())
+        lost = [unit for unit in units if path.name.startswith(unit.base.name)]
+        # Of a stage that was dropped, everything is needed again.
+        lost += [u for u in units if u not in lost and not all(staged_file(u.base, s).exists() for s in u.suffixes)]
         if not lost:
             raise WriteError(f"The staged file {path} is missing. Run the command again to continue.") from None
         for unit in lost:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from shoal.arrays import Bools, Floats, Ints
 
 TEXT = (pl.String, pl.Categorical, pl.Enum)
+MANY = 100_000  # rows from which on tuples are grouped by their hashes first, and then compared
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,18 +67,51 @@ class Classes:
 
 def classes(frame: pl.DataFrame, columns: tuple[str, ...], kept: Bools | None = None) -> Classes:
     """Return the equivalence classes of the rows that are kept (all rows by default)."""
+    if len(columns) > 1 and frame.height >= MANY:
+        by_hash = _by_hash(frame, columns, kept)
+        if all(_same_in_classes(comparable(frame[name]), by_hash) for name in columns):
+            return by_hash
     parts = [comparable(frame[name]).rename(f"{j}") for j, name in enumerate(columns)]
     if not columns:  # without columns, all records are in one class
         parts = [pl.Series("0", np.zeros(frame.height, dtype=np.int8))]
-    keys = pl.DataFrame([*parts, pl.Series("row", np.arange(frame.height))])
+    return _grouped(parts, columns, kept)
+
+
+def _grouped(parts: Sequence[pl.Series], columns: tuple[str, ...], kept: Bools | None) -> Classes:
+    """Return the classes of rows with equal cells in all parts, in the order of their first rows."""
+    n = parts[0].len()
+    keys = pl.DataFrame([*parts, pl.Series("row", np.arange(n))])
     if kept is not None and not kept.all():
         keys = keys.filter(pl.Series(kept))
-    rows = keys.group_by([f"{j}" for j in range(len(parts))], maintain_order=True).agg("row")["row"]
+    rows = keys.group_by([part.name for part in parts], maintain_order=True).agg("row")["row"]
     sizes = rows.list.len().to_numpy().astype(np.int64)
     order = rows.explode().to_numpy().astype(np.int64) if sizes.size else np.empty(0, dtype=np.int64)
-    labels = np.full(frame.height, -1, dtype=np.int64)
+    labels = np.full(n, -1, dtype=np.int64)
     labels[order] = np.repeat(np.arange(sizes.size), sizes)
     return Classes(columns, labels, sizes, order)
+
+
+def _by_hash(frame: pl.DataFrame, columns: tuple[str, ...], kept: Bools | None) -> Classes:
+    """Return the classes of rows with equal sums of hashes, which take less memory than the tuples themselves."""
+    total = np.zeros(frame.height, dtype=np.uint64)
+    for j, name in enumerate(columns):
+        total += mixed_hashes(frame[name], j)
+    return _grouped([pl.Series("0", total)], columns, kept)
+
+
+def _same_in_classes(column: pl.Series, groups: Classes) -> bool:
+    """Whether all rows of each class have the same cell."""
+    inside = column.gather(pl.Series(groups.order))
+    first = column.gather(pl.Series(np.repeat(groups.first, groups.sizes)))
+    return bool(inside.eq_missing(first).all())
+
+
+def mixed_hashes(column: pl.Series, place: int) -> NDArray[np.uint64]:
+    """Return 64-bit hashes of the cells, whose sums over several columns stand for tuples."""
+    mixed = comparable(column).hash(seed=place + 1).to_numpy().astype(np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # the finalizer of SplitMix64
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return np.asarray(mixed ^ (mixed >> np.uint64(31)))
 
 
 def comparable(column: pl.Series) -> pl.Series:
@@ -135,8 +169,8 @@ def is_number(column: pl.Series) -> bool:
 
 
 def numbers(column: pl.Series) -> Floats:
-    """Return a column of numbers as float64, with NaN for missing cells."""
-    return np.array(column.cast(pl.Float64).to_numpy(), dtype=np.float64)
+    """Return a column of numbers as float64, with NaN for missing cells; it may be the memory of the column."""
+    return np.asarray(column.cast(pl.Float64).to_numpy(), dtype=np.float64)
 
 
 def codes(column: pl.Series) -> Ints:

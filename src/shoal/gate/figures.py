@@ -21,7 +21,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shoal.arrays import Bools, Floats, Ints
-from shoal.gate.cells import Classes, codes, comparable, differing, is_number, numbers
+from shoal.gate.cells import Classes, codes, comparable, differing, is_number, mixed_hashes, numbers
 
 if TYPE_CHECKING:
     from shoal.gate.context import CheckContext
@@ -114,20 +114,13 @@ def added_uniques(frame: pl.DataFrame, columns: Sequence[str], chosen: Sequence[
 
     Sums of 64-bit hashes represent tuples, so that leaving out a column is a subtraction: 200 columns cost 200 sorts.
     """
-    hashes = {name: _hashes(frame[name], j) for j, name in enumerate(columns)}
+    hashes = {name: mixed_hashes(frame[name], j) for j, name in enumerate(columns)}
     if not hashes:
         return {}
     whole = np.add.reduce(list(hashes.values()))
     unique = _uniques(whole)
     added = {name: unique - _uniques(whole - hashes[name]) for name in chosen}
     return dict(sorted(added.items(), key=lambda part: (-part[1], part[0])))
-
-
-def _hashes(column: pl.Series, place: int) -> NDArray[np.uint64]:
-    mixed = comparable(column).hash(seed=place + 1).to_numpy().astype(np.uint64)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # the finalizer of SplitMix64
-        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    return mixed ^ (mixed >> np.uint64(31))
 
 
 def _uniques(hashes: NDArray[np.uint64]) -> int:
@@ -194,8 +187,9 @@ def own_among_nearest(context: CheckContext, groups: Classes, drawn: Ints) -> Bo
 def _space(context: CheckContext, groups: Classes, drawn: Ints) -> _Space:
     """Return the columns in coordinates, sorted by how the intruder compares them."""
     exact: list[Ints] = []
-    numeric: list[tuple[Floats, Floats]] = []  # of all records, before and after
+    numeric: list[tuple[Floats, Floats]] = []  # of the people before, and of the tuples after
     labels: list[tuple[Ints, Ints, float]] = []
+    first = groups.first
     for name in groups.columns:
         if name not in context.before.columns:
             exact.append(codes(context.after[name]))  # a new column is known as it is released
@@ -211,31 +205,31 @@ def _space(context: CheckContext, groups: Classes, drawn: Ints) -> _Space:
             gaps = np.isnan(old) | np.isnan(new)
             if gaps.any():
                 exact.append(gaps.astype(np.int64))  # the intruder sees whether a cell is missing
-            numeric.append(_standardized(old, new))
+            old, new = _standardized(old, new)
+            numeric.append((old[drawn], new[first]))
             continue
         one, two = _shared_codes(before, after)
         starred = context.starred(name)
         if not np.isin(two[~starred], one).all() or _is_function(one[~starred], two[~starred]):
             exact.append(two)  # the intruder can derive the category of a value
         else:
-            labels.append((one, two, 2.0 / max(_gini(one), 1e-12)))
+            labels.append((one[drawn], two[first], 2.0 / max(_gini(one), 1e-12)))
     block = _combined(exact, context.rows)
-    first, empty = groups.first, np.empty((context.rows, 0))
-    old_numbers = np.column_stack([old for old, _ in numeric]) if numeric else empty
-    new_numbers = np.column_stack([new for _, new in numeric]) if numeric else empty
-    old_labels = np.column_stack([old for old, _, _ in labels]) if labels else empty.astype(np.int64)
-    new_labels = np.column_stack([new for _, new, _ in labels]) if labels else empty.astype(np.int64)
     return _Space(
-        points=new_numbers[first],
-        people=old_numbers[drawn],
-        labels=new_labels[first],
-        wanted=old_labels[drawn],
+        points=_columns([new for _, new in numeric], first.size, np.float64),
+        people=_columns([old for old, _ in numeric], drawn.size, np.float64),
+        labels=_columns([new for _, new, _ in labels], first.size, np.int64),
+        wanted=_columns([old for old, _, _ in labels], drawn.size, np.int64),
         costs=np.array([cost for _, _, cost in labels]),
         point_block=block[first],
         person_block=block[drawn],
         own_point=groups.labels[drawn],
         counts=groups.sizes,
     )
+
+
+def _columns(columns: Sequence[NDArray[Any]], rows: int, dtype: Any) -> NDArray[Any]:
+    return np.column_stack(columns) if columns else np.empty((rows, 0), dtype=dtype)
 
 
 def _chances(context: CheckContext, space: _Space, groups: Classes, drawn: Ints) -> Floats:

@@ -14,13 +14,14 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import polars as pl
 
 from shoal.errors import InputError, UsageError, counted
 from shoal.gate import metadata as file_metadata
+from shoal.gate.cells import MANY
 from shoal.sources.csv import cells_of_any_length
 from shoal.sources.files import as_polars
 from shoal.table.frames import check_names, wrap
@@ -89,7 +90,7 @@ def read_written(
             return _labelled(path, suffix)
         if suffix in (".parquet", ".pq"):
             with open(path, "rb") as file:
-                frame = pl.read_parquet(file)
+                frame = _by_column(file, like) if like.height >= MANY else pl.read_parquet(file)
                 file.seek(0)
                 metadata = file_metadata.parquet_metadata(pl.read_parquet_metadata(file))
             return _columns(path, suffix, frame, metadata)
@@ -303,6 +304,32 @@ def _time(text: pl.Series, dtype: pl.DataType) -> pl.Series:
 
 
 # -- columns and labels --------------------------------------------------------------------------
+
+
+def _by_column(file: IO[bytes], like: pl.DataFrame) -> pl.DataFrame:
+    """Return a Parquet file, read column by column: one that equals the expected column takes no further memory."""
+    names = pl.read_parquet(file, n_rows=0).columns
+    columns = []
+    for place, name in enumerate(names):
+        file.seek(0)
+        column = pl.read_parquet(file, columns=[place]).to_series()
+        expected = like[name] if name in like.columns else None
+        columns.append(column if expected is None or not _identical(column, expected) else expected)
+    return pl.DataFrame(columns)
+
+
+def _identical(column: pl.Series, expected: pl.Series) -> bool:
+    """Whether two columns have the same type and bits; floats with missing cells and nested types are not compared."""
+    dtype = column.dtype
+    if dtype != expected.dtype or column.len() != expected.len():
+        return False
+    if dtype.is_float():
+        if column.null_count() or expected.null_count():
+            return False
+        bits = np.int64 if dtype == pl.Float64 else np.int32
+        return np.array_equal(column.to_numpy().view(bits), expected.to_numpy().view(bits))
+    plain = dtype.is_integer() or dtype.is_temporal() or dtype in (pl.String, pl.Boolean)
+    return plain and column.equals(expected, null_equal=True)
 
 
 def _arrow(path: Path) -> pl.DataFrame:

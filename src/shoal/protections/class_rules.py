@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.arrays import Ints
+from shoal.engine.partition.kernels.rules import GroupRules
 from shoal.errors import UsageError, check_choice
 from shoal.gate.promises import DISTANCES, DIVERSITY_KINDS, Diversity, read_diversity
 from shoal.protections.values import check_countable
@@ -56,7 +58,7 @@ class Rules:
     widths: tuple[int, ...]
     rules: tuple[Rule, ...]
 
-    @property
+    @cached_property
     def width(self) -> int:
         return sum(self.widths)
 
@@ -72,6 +74,15 @@ def rules_of(rules: Sequence[Rule], widths: Sequence[int]) -> Rules:
         floats[r] = rule.l, rule.c, NO_T if rule.t is None else rule.t
         first += width
     return Rules(integers, floats, tuple(widths), tuple(rules))
+
+
+def group_rules(confidential: Mapping[str, ColumnCodes], rules: Rules, n: int) -> GroupRules:
+    """Return the rules of n records as the search over groups reads them."""
+    codes = [column.codes for column in confidential.values()]
+    shares = [column.counts / n for column in confidential.values()]
+    records = np.column_stack(codes).astype(np.int32) if codes else np.zeros((n, 0), np.int32)
+    reference = np.concatenate(shares) if shares else np.zeros(0)
+    return GroupRules(np.ascontiguousarray(records), rules.integers, rules.floats, reference)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Annotations of the parameters that several protections share."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from shoal.engine.effort import EFFORTS as EFFORTS
@@ -51,7 +52,19 @@ RequiredL = Annotated[
     ),
 ]
 RequiredT = Annotated[float | None, Option("Largest t-closeness of the confidential columns.", 0, 1, flag="-t")]
-DistanceOfT = Annotated[Distance, Option("Distance of values in t-closeness.", needs="t")]
+DistanceOfT = Annotated[
+    Distance,
+    Option(
+        "Distance of two values in t-closeness. equal: the same for all. ordered: by their places in ascending order.",
+        needs="t",
+    ),
+]
+LeafRecords = Annotated[
+    int, Option("Records that are searched together; a worker needs about 1 kB for each.", 40, on_files=True)
+]
+LeafRounds = Annotated[
+    int, Option("Number of searches across the borders of the leaves, after that of each leaf.", 0, on_files=True)
+]
 Missing = Annotated[
     Literal["error", "drop", "median"],
     Option("Handling of missing values. error: stop. drop: remove the records. median: fill in the median."),
@@ -73,3 +86,9 @@ Threads = Annotated[
 def share(help: str, of: tuple[str, ...] = ()) -> Option:
     """Return the option of a number between 0 and 1."""
     return Option(help, 0, 1, of=of)
+
+
+def option_of(annotation: Any, of: tuple[str, ...]) -> Option:
+    """Return the option of a shared annotation for some methods only."""
+    option: Option = annotation.__metadata__[0]
+    return replace(option, of=of)

@@ -92,20 +92,20 @@ class Parameter:
     default: Any
     option: Option
 
-    @property
+    @functools.cached_property
     def is_required(self) -> bool:
         return self.default is inspect.Parameter.empty
 
-    @property
+    @functools.cached_property
     def is_flag(self) -> bool:
         return self.type is bool
 
-    @property
+    @functools.cached_property
     def flag(self) -> str:
         """The name of the option on the command line."""
         return self.option.flag or f"--{self.name.replace('_', '-')}"
 
-    @property
+    @functools.cached_property
     def choices(self) -> tuple[str, ...]:
         """The allowed names; () if any value is allowed."""
         parts = _parts(self.type)
@@ -113,12 +113,12 @@ class Parameter:
             return tuple(name for part in parts for name in typing.get_args(part))
         return self.option.choices
 
-    @property
+    @functools.cached_property
     def spelling(self) -> Spelling | None:
         """How the command line writes the value; None if it cannot."""
         return self.option.spelling or spelling_of(self.type)
 
-    @property
+    @functools.cached_property
     def range(self) -> str:
         """The allowed numbers, in words; '' if any number is allowed."""
         low, high = self.option.minimum, self.option.maximum

@@ -10,7 +10,7 @@ holds the records. The new cells go back to the files by value, file by file (`c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from shoal.table.roles import Roles
 from shoal.table.table import Table
 
 RECORDS, ROW, TUPLE = "records", "row", "tuple"
+SCHEMA = "-schema"  # the suffix of an empty file with the types of the cells, which stays when the cells are removed
 MOST_TUPLES = 5_000_000
 MERGED = 2_000_000  # tuples that are collected before they are counted together
 Kinds = dict[str, pl.DataType]
@@ -99,6 +100,28 @@ class GroupTask:
 
 def group(task: GroupTask, output: StagedOutput) -> Facts:
     """Stage the distinct tuples of a file with their counts, and return its rows, its checksum and its types."""
+    cells, facts = cells_of_file(task)
+    keys = cells.columns
+    counted = cells.with_row_index(ROW).group_by(keys).agg(pl.len().cast(pl.Int64).alias(RECORDS), pl.col(ROW).min())
+    counted = counted.sort(ROW).with_columns(pl.col(ROW).cast(pl.Int64))
+    output.write(counted)
+    if task.by_row:
+        numbered = counted.select(*keys, pl.int_range(pl.len(), dtype=pl.Int32).alias(TUPLE))
+        of_row = cells.join(numbered, on=keys, how="left", nulls_equal=True, maintain_order="left")
+        output.write(of_row.select(TUPLE), "-rows")
+    return {**facts, "tuples": counted.height}
+
+
+def read(task: GroupTask, output: StagedOutput) -> Facts:
+    """Stage the cells of a file, and return its rows, its checksum and its types."""
+    cells, facts = cells_of_file(task)
+    output.write(cells)
+    output.write(cells[:0], SCHEMA)
+    return facts
+
+
+def cells_of_file(task: GroupTask) -> tuple[pl.DataFrame, Facts]:
+    """Return the cells of the columns of a file, with its rows, its checksum and its types."""
     sha256 = checksum(task.path)
     table = same_columns(task.files.read(task.path, Roles()), task)
     try:
@@ -108,20 +131,10 @@ def group(task: GroupTask, output: StagedOutput) -> Facts:
                 table[name].check_finite()
     except InputError as error:
         raise InputError(f"{task.path.name}: {error}") from None
-    cells = staged_cells(table, task.names)
-    keys = cells.columns
-    counted = cells.with_row_index(ROW).group_by(keys).agg(pl.len().cast(pl.Int64).alias(RECORDS), pl.col(ROW).min())
-    counted = counted.sort(ROW).with_columns(pl.col(ROW).cast(pl.Int64))
-    output.write(counted)
-    if task.by_row:
-        numbered = counted.select(*keys, pl.int_range(pl.len(), dtype=pl.Int32).alias(TUPLE))
-        of_row = cells.join(numbered, on=keys, how="left", nulls_equal=True, maintain_order="left")
-        output.write(of_row.select(TUPLE), "-rows")
     raw = [as_polars(table.frame)[name] for name in task.names]
-    return {
+    return staged_cells(table, task.names), {
         "rows": table.rows,
         "sha256": sha256,
-        "tuples": counted.height,
         "empty": [series.null_count() == series.len() for series in raw],
         "negative_zero": [has_negative_zero(wrap(table.frame)[name]) for name in task.names],
         "nan": [s.dtype.is_float() and bool(s.is_nan().any()) for s in raw],
@@ -153,7 +166,7 @@ def staged_cells(table: Table, names: Sequence[str]) -> pl.DataFrame:
 
 @dataclass(frozen=True, eq=False)
 class Grouped:
-    """The tuples of every file, staged, and what the files have in common.
+    """The tuples or the cells of every file, staged, and what the files have in common.
 
     Attributes:
         files: The files.
@@ -163,7 +176,7 @@ class Grouped:
         names: The protected columns.
         all_names: The columns of the tuples: the protected and further ones.
         rows: The rows of each file.
-        facts: What `group` returned for each file.
+        facts: What the stage of the files returned for each file.
         kinds: The type of each column of the tuples in all files.
     """
 
@@ -193,8 +206,14 @@ def grouped(
     gaps: str,
     by_row: bool = False,
     within: Sequence[str] = (),
+    by: Callable[[GroupTask, StagedOutput], Facts] = group,
 ) -> Grouped:
-    """Count the tuples of each file. also: the role whose columns are part of the tuples, too."""
+    """Count the tuples of each file.
+
+    Args:
+        also: The role whose columns are part of the tuples, too.
+        by: The stage of the files: `group` counts the tuples, `read` stages the cells.
+    """
     [first] = staging.run("look", look, [LookTask(files.for_workers, tuple(quasi), command)], ())
     roles, names = Roles(**first["roles"]), tuple(first["names"])
     names = tuple(name for name in names if name not in within)
@@ -204,18 +223,20 @@ def grouped(
         GroupTask(files.for_workers, path, tuple(first["columns"]), roles, all_names, names, gaps, by_row)
         for path in files.paths
     ]
-    facts = staging.run("group", group, tasks, ("", "-rows") if by_row else ("",))
+    stage = by.__name__
+    schema = SCHEMA if by is read else ""
+    facts = staging.run(stage, by, tasks, ("", "-rows") if by_row else tuple(dict.fromkeys(("", schema))))
     rows = Rows(tuple(f["rows"] for f in facts), tuple(f["sha256"] for f in facts))
     check_checksums(files, rows.sha256)
-    kinds = _common(files, all_names, facts, staging.bases("group"))
+    schemas = [read_staged(base, schema, rows=(0, 0)).schema for base in staging.bases(stage)]
+    kinds = _common(files, all_names, facts, schemas)
     return Grouped(files, staging, tuple(first["columns"]), roles, names, all_names, rows, facts, kinds)
 
 
 def _common(
-    files: Files, names: Sequence[str], facts: Sequence[Facts], bases: Sequence[Path]
+    files: Files, names: Sequence[str], facts: Sequence[Facts], schemas: Sequence[pl.Schema]
 ) -> tuple[pl.DataType, ...]:
     """Return the type of each column in all files; raise an error if a column holds values of different kinds."""
-    schemas = [read_staged(base, rows=(0, 0)).schema for base in bases]
     common = []
     for j, name in enumerate(names):
         filled = [i for i, f in enumerate(facts) if not f["empty"][j]] or [0]
@@ -312,15 +333,20 @@ def of_values(tuples: pl.DataFrame, j: int, cells: NDArray[Any]) -> pl.DataFrame
 
 def cells_of(values: pl.Series, new: pl.DataFrame, name: str) -> NDArray[Any]:
     """Return the new cell of each value of a file. A value that no other stage has seen is an error."""
+    return np.array(looked_up(values, new, "cell", name).to_list(), dtype=object)
+
+
+def looked_up(values: pl.Series, known: pl.DataFrame, what: str, name: str) -> pl.Series:
+    """Return what is known of each value of a column. A value that no other stage has seen is an error."""
     joined = pl.DataFrame([values.rename("value")]).join(
-        new.with_columns(seen=pl.lit(True)), on="value", how="left", nulls_equal=True, maintain_order="left"
+        known.with_columns(seen=pl.lit(True)), on="value", how="left", nulls_equal=True, maintain_order="left"
     )
     if joined["seen"].null_count():
         raise PromiseError(
             f"Nothing was written. The staged categories lack a value of the column {name!r}. Delete the staging "
             "folder, find out what writes into it, and run again."
         )
-    return np.array(joined["cell"].to_list(), dtype=object)
+    return joined[what]
 
 
 def among(cells: pl.DataFrame, tuples: pl.DataFrame) -> Bools:

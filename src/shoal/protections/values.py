@@ -49,6 +49,11 @@ def check_types(
             )
 
 
+def is_countable(table: Table, name: str) -> bool:
+    """Return whether the values of a column can be counted, for l and t."""
+    return _ungroupable(table[name].series) is None
+
+
 def check_countable(table: Table, names: Sequence[str]) -> None:
     """Raise an error for a confidential column whose values cannot be counted."""
     for name in names:

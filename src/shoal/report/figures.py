@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -16,3 +17,8 @@ def figure(value: Any) -> str:
     if abs(value) >= 100:
         return f"{value:,.1f}"
     return f"{value:.4g}"
+
+
+def figures_of(rows: Iterable[Iterable[Any]]) -> list[list[str]]:
+    """The cells of a table as texts."""
+    return [[figure(cell) for cell in row] for row in rows]

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.errors import counted
 from shoal.gate.findings import Findings
-from shoal.recipe import Recipe
 from shoal.report import charts
 from shoal.report.intruder import intruder, opening
 from shoal.report.limits import limits
 from shoal.report.page import Block, Card, Charts, Code, Grid, Page, Points, Section, Text
 from shoal.report.printed import printed_files
 from shoal.table.roles import Roles
+
+if TYPE_CHECKING:
+    from shoal.recipe import Recipe
 
 MOST_FILES = 100  # files and columns in a table of the report, which must stay small
 

@@ -19,7 +19,7 @@ def read_columns(path: Path, name: str, read: Callable[[IO[bytes]], pl.DataFrame
     """Read a columnar file, without an index that pandas stored as a column."""
     try:
         with open(path, "rb") as file:  # polars may interpret a file name as a pattern or an address
-            frame = read(file)
+            frame = read(file).rechunk()  # a column in several pieces would be copied for every array made of it
     except (pl.exceptions.PolarsError, OSError) as error:
         first = str(error).strip().splitlines()[0]
         raise InputError(f"Cannot read {path} as {name}: {first}.") from error

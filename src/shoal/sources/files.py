@@ -180,8 +180,11 @@ def _in_one_form(table: pl.DataFrame, names: Collection[str]) -> pl.DataFrame:
 
 
 def _one_form(column: pl.Series) -> pl.Series:
+    zeros = (column == 0).fill_null(False)
+    if not zeros.any() and not column.is_nan().any():  # a large file should not be copied
+        return column
     # Adding 0.0 would not work: polars treats it as no change.
-    return column.set((column == 0).fill_null(False), 0.0).fill_nan(None)
+    return column.set(zeros, 0.0).fill_nan(None)
 
 
 def as_polars(frame: Any) -> pl.DataFrame:

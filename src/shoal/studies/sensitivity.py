@@ -35,6 +35,7 @@ from shoal.table.scaling import scale
 
 CHECKPOINT, RUNS = "runs.jsonl", "runs.parquet"
 MOST_CHROMOSOMES = 100_000  # per population
+LEAVE_OUT = "--quasi without {name}"  # removes a column from a study
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,8 @@ def values_of(data: str, quasi: Sequence[str] = (), seed: int = 0, missing: str 
     for name in columns:
         if name not in table.columns:
             raise unknown("column", name, table.columns)
-    return scale(table.with_missing(missing or ("drop" if is_known else "error"), columns).numbers(columns))
+    how = missing or ("drop" if is_known else "error")
+    return scale(table.with_missing(how, columns, leave_out=LEAVE_OUT).numbers(columns))
 
 
 def random_set(n: int, d: int, seed: int) -> Floats:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -57,11 +58,11 @@ class Domain:
     alone: bool = False
     splits: Splits | None = None
 
-    @property
+    @cached_property
     def size(self) -> int:
         return int(self.positions.size)
 
-    @property
+    @cached_property
     def present(self) -> int:
         """The number of values without the missing one."""
         return self.size - (self.missing and not self.alone)
@@ -348,7 +349,7 @@ def check_size(name: str, size: int) -> None:
     if size > MOST_VALUES:
         raise UsageError(
             f"The column {name!r} has {size:,} values or intervals; at most {MOST_VALUES:,} are possible. Use a "
-            f"coarser granularity, or remove the column with --identifiers {name}."
+            f"coarser granularity, or remove the column with --drop {name}."
         )
 
 

@@ -26,7 +26,7 @@ HOWS = {
 }
 
 
-def without_missing(table: Table, how: str, kinds: Mapping[str, str]) -> Table:
+def without_missing(table: Table, how: str, kinds: Mapping[str, str], leave_out: str = "--drop {name}") -> Table:
     """The table without missing values in the columns of `kinds`.
 
     A missing value of a nominal column is a category of its own, unless rows are dropped. A column of the kind "value"
@@ -36,6 +36,7 @@ def without_missing(table: Table, how: str, kinds: Mapping[str, str]) -> Table:
         table: The table.
         how: "error", "drop", "median" or "category".
         kinds: The kind of each column: number, date, ordinal, nominal or value.
+        leave_out: The option that removes a column, for the message.
     """
     coded = "value" in kinds.values()
     allowed = ("category", "drop", "error") if coded else ("error", "drop", "median")
@@ -51,7 +52,7 @@ def without_missing(table: Table, how: str, kinds: Mapping[str, str]) -> Table:
     if not gaps:
         return table
     if how == "error":
-        raise InputError(_message(table, gaps, allowed))
+        raise InputError(_message(table, gaps, allowed, leave_out))
     if how == "drop":
         return _dropped(table, gaps, allowed)
     return _filled(table, {name: ordered[name] for name in gaps}, kinds)
@@ -71,10 +72,11 @@ def _ordered(table: Table, name: str, kind: str) -> Floats:
     return np.where(codes < 0, np.nan, codes)
 
 
-def _message(table: Table, gaps: Mapping[str, Bools], allowed: tuple[str, ...]) -> str:
+def _message(table: Table, gaps: Mapping[str, Bools], allowed: tuple[str, ...], leave_out: str) -> str:
     name, here = next(iter(gaps.items()))
+    option = leave_out.format(name=name)
     if here.all():
-        return f"The column {name!r} has no values. Remove it (--drop {name})."
+        return f"The column {name!r} has no values. Remove it ({option})."
     others = list(gaps)[1:]
     also = ""
     if others:
@@ -84,7 +86,7 @@ def _message(table: Table, gaps: Mapping[str, Bools], allowed: tuple[str, ...]) 
     ways = ", ".join(HOWS[how].format(rows=rows) for how in allowed if HOWS[how])
     return (
         f"The column {name!r} has {counted(int(here.sum()), 'missing value')}{_marks(table, name)}, the first in row "
-        f"{table[name].row(int(here.argmax()))}.{also} Choose what to do: {ways}, --drop {name} removes the column."
+        f"{table[name].row(int(here.argmax()))}.{also} Choose what to do: {ways}, {option} removes the column."
     )
 
 

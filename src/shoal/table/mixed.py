@@ -14,7 +14,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from shoal.arrays import Floats
+from shoal.arrays import Floats, aligned_rows
 from shoal.errors import InputError, UsageError, check_choice
 from shoal.notices import notice
 from shoal.table.choices import SCALINGS
@@ -43,7 +43,7 @@ class MixedColumns:
     @property
     def values(self) -> Floats:
         """The numbers and days, one column each. The array is made on each call, so that a search can release it."""
-        values = np.empty((self.table.rows, len(self.measured)))
+        values = aligned_rows(self.table.rows, len(self.measured))
         for j, name in enumerate(self.measured):
             values[:, j] = self.table[name].days if self.kinds[name] == "date" else self.table[name].numbers
         return values
@@ -60,9 +60,9 @@ class MixedColumns:
             importance: The factor of the squared distances of a column, 1 by default.
         """
         check_choice("scaling", scaling, SCALINGS)
-        factors = self._factors(importance or {})
+        factors = self.factors(importance or {})
         if not self.labels:
-            scaled = scale(self.values, scaling, weights)
+            scaled = scale(self.values, scaling, weights, in_place=True)
             return scaled if not importance else scaled * np.array([factors[name] for name in self.measured])
         if scaling == "none":
             raise UsageError(
@@ -72,7 +72,7 @@ class MixedColumns:
         matrix = np.zeros((self.table.rows, self.dimensions))
         used = len(self.measured)
         if used:
-            matrix[:, :used] = scale(self.values, scaling, weights)
+            matrix[:, :used] = scale(self.values, scaling, weights, in_place=True)
             matrix[:, :used] *= np.array([factors[name] for name in self.measured])
         rows = np.arange(self.table.rows)
         for name, label in self._in_blocks():
@@ -95,7 +95,8 @@ class MixedColumns:
         """The labels, ordinal columns first."""
         return sorted(self.labels.items(), key=lambda item: item[1].kind != "ordinal")
 
-    def _factors(self, importance: Mapping[str, float]) -> dict[str, float]:
+    def factors(self, importance: Mapping[str, float]) -> dict[str, float]:
+        """Return the factor of each column's distances: the square root of its importance."""
         for name, weight in importance.items():
             if name not in self.names:
                 raise UsageError(
@@ -151,11 +152,14 @@ def dated(old: nw.Series[Any], numbers: Floats) -> nw.Series[Any]:
 # -- limits and warnings -----------------------------------------------------------------------------
 
 
-def check_size(columns: MixedColumns) -> None:
-    """Raise an error if labels are nearly unique or too many, or if the matrix would be too large."""
+def check_size(columns: MixedColumns, *, with_matrix: bool = True) -> None:
+    """Raise an error if labels are nearly unique; if the search needs a matrix, also if that would be too large."""
     n = columns.table.rows
+    most = MOST_VALUES if with_matrix else n
     for name, label in columns.labels.items():
-        check_labels(name, label.kind, sum(text is not None for text in label.texts), n)
+        check_labels(name, label.kind, sum(text is not None for text in label.texts), n, most)
+    if not with_matrix:
+        return
     size = 8 * n * columns.dimensions
     if size > MOST_BYTES and columns.labels:
         largest = max(columns.labels.values(), key=lambda label: label.dimensions)
@@ -166,8 +170,8 @@ def check_size(columns: MixedColumns) -> None:
         )
 
 
-def check_labels(name: str, kind: str, distinct: int, n: int) -> None:
-    """Raise an error if the labels of a nominal column are nearly unique, or too many."""
+def check_labels(name: str, kind: str, distinct: int, n: int, most: int = MOST_VALUES) -> None:
+    """Raise an error if the labels of a nominal column are nearly unique, or more than `most`."""
     if kind == "ordinal":
         return
     if distinct > 2 and distinct >= NEARLY_UNIQUE * n:
@@ -175,10 +179,10 @@ def check_labels(name: str, kind: str, distinct: int, n: int) -> None:
             f"The column {name!r} has {distinct:,} different values in {n:,} records and looks like an identifier. "
             f"Remove it (--identifiers {name} or --drop {name}), or merge its values into a few categories first."
         )
-    if distinct > MOST_VALUES:
+    if distinct > most:
         raise InputError(
-            f"The nominal column {name!r} has {distinct:,} different values; at most {MOST_VALUES:,} can be "
-            f"grouped. {_ways_out(name)}"
+            f"The nominal column {name!r} has {distinct:,} different values; at most {most:,} can be grouped "
+            f"with an indicator per value. In a single file, --loss changes has no such limit. {_ways_out(name)}"
         )
 
 

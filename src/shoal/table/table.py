@@ -99,7 +99,7 @@ class Table:
         return {name: self[name].kind for name in self.columns}
 
     def describe(self) -> list[ColumnSummary]:
-        """One summary per column: its name, kind, distinct values, missing cells, and an example."""
+        """Return one summary per column: its name, kind, distinct values, missing cells, and an example."""
         summaries = []
         for name in self.columns:
             series = self._data[name]
@@ -111,13 +111,13 @@ class Table:
         return summaries
 
     def with_roles(self, roles: Roles) -> Table:
-        """The same columns with other roles."""
+        """Return a table with the same columns and other roles."""
         other = Table(self.frame, roles, self.source, numbering=self._numbering)
         other._columns, other._like = self._columns, self._like
         return other
 
     def take(self, rows: Bools) -> Table:
-        """The rows where `rows` is true; arrays that were already made of the columns are kept."""
+        """Return a table of the rows where `rows` is true; arrays that were already made of the columns are kept."""
         source = None if self.source is None else self.source.take(rows)
         taken = Table(self._data.filter(rows.tolist()).to_native(), self.roles, source, numbering=self.numbering[rows])
         places = np.flatnonzero(rows)
@@ -126,7 +126,7 @@ class Table:
         return taken
 
     def with_frame(self, frame: Any) -> Table:
-        """The same table with some new values; columns that did not change are shared."""
+        """Return the table with some new values; columns that did not change are shared."""
         return Table(frame, self.roles, self.source, numbering=self._numbering, like=self)
 
     # -- which columns ---------------------------------------------------------------------------
@@ -203,7 +203,7 @@ class Table:
         allow_constant: bool = False,
         allow_infinite: bool = False,
     ) -> Floats:
-        """The columns as a new n x d array of float64.
+        """Return the columns as a new n x d array of float64.
 
         Args:
             columns: Names of columns; the quasi-identifiers by default.
@@ -251,7 +251,7 @@ class Table:
         return tuple(name for name in self.chosen(columns) if all_whole(self._checked_numbers(name)))
 
     def chosen(self, columns: Iterable[str] | None) -> tuple[str, ...]:
-        """The named columns, or the quasi-identifiers if `columns` is None; an unknown name is an error."""
+        """Return the named columns, or the quasi-identifiers if `columns` is None; an unknown name is an error."""
         chosen = self.quasi_columns() if columns is None else names(columns, "columns")
         if not chosen:
             raise UsageError("No columns are named. Name at least one.")
@@ -266,19 +266,24 @@ class Table:
         return numbers
 
     def with_missing(
-        self, how: str, columns: Iterable[str] | None = None, kinds: Mapping[str, str] | None = None
+        self,
+        how: str,
+        columns: Iterable[str] | None = None,
+        kinds: Mapping[str, str] | None = None,
+        leave_out: str = "--drop {name}",
     ) -> Table:
-        """A table without missing cells in the columns.
+        """Return a table without missing cells in the columns.
 
         Args:
             how: "error" raises an error, "drop" drops the rows, "median" fills in the median of the column.
             columns: Names of columns; the quasi-identifiers by default.
             kinds: The kind of each column (number, date, ordinal, nominal or value); number by default.
+            leave_out: The option that removes a column, for the message.
         """
         from shoal.table.missing import without_missing
 
         chosen = self.chosen(columns)
-        return without_missing(self, how, kinds or dict.fromkeys(chosen, "number"))
+        return without_missing(self, how, kinds or dict.fromkeys(chosen, "number"), leave_out)
 
     # -- new values ------------------------------------------------------------------------------
 
@@ -288,7 +293,7 @@ class Table:
         *,
         round_columns: Iterable[str] = (),
     ) -> Any:
-        """A data frame of the original library with the values of `new` and without the removed columns.
+        """Return a data frame of the original library with the values of `new` and without the removed columns.
 
         New numbers are float64. The numbers of `round_columns` are rounded and keep an integer type.
         """

@@ -1,9 +1,9 @@
 """Taxonomies of names and codes, from a CSV, JSON or TOML file or from nested dictionaries and lists.
 
 A CSV file has one leaf per row, followed by its ancestors from the nearest to the root (the form of ARX), with `;` or
-`,` between them. The first row is a header if it shares no cell with the others, and has the name of the column
-or another root. JSON and TOML files are nested: {"node": {"node": ["leaf", "leaf"]}}. The leaves have the order of the
-file, from the first child of the root to the last.
+`,` between them. The first row is a header if it shares no cell with the others, and has the name of the column, the
+name of a level or another root. JSON and TOML files are nested: {"node": {"node": ["leaf", "leaf"]}}. The leaves have
+the order of the file, from the first child of the root to the last.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -22,8 +23,10 @@ import numpy as np
 
 from shoal.arrays import Ints
 from shoal.errors import InputError
+from shoal.notices import notice
 
 Leaves = tuple[str, ...]
+LEVEL = re.compile(r"(leaf|value|code|name|level|node|group|parent|root)s?[ _-]?\d*")  # cells of header rows
 
 
 @dataclass(frozen=True)
@@ -99,12 +102,13 @@ def splits_of(taxonomy: Taxonomy) -> Splits:
     return Splits(np.array(parents, dtype=np.int64), node_at)
 
 
-def read_taxonomy(source: Any, column: str) -> Taxonomy:
+def read_taxonomy(source: Any, column: str, values: Collection[str] | None = None) -> Taxonomy:
     """Return a taxonomy.
 
     Args:
         source: The path of a CSV, JSON or TOML file, nested dictionaries and lists, or a taxonomy.
         column: The column, for messages and to recognize a header row.
+        values: The values of the column, to report a first row that may be a header.
 
     Raises:
         InputError: The file cannot be read, or the taxonomy is not valid.
@@ -112,15 +116,15 @@ def read_taxonomy(source: Any, column: str) -> Taxonomy:
     if isinstance(source, Taxonomy):
         return source
     where = str(source) if isinstance(source, str | os.PathLike) else f"The taxonomy of {column!r}"
-    return _from_nested(nested(source, column), where)
+    return _from_nested(nested(source, column, values), where)
 
 
-def nested(source: Any, column: str) -> Any:
+def nested(source: Any, column: str, values: Collection[str] | None = None) -> Any:
     """Return the dictionaries and lists of a taxonomy, read from the file if the source is a path."""
-    return _from_file(Path(source), column) if isinstance(source, str | os.PathLike) else source
+    return _from_file(Path(source), column, values) if isinstance(source, str | os.PathLike) else source
 
 
-def _from_file(path: Path, column: str) -> Any:
+def _from_file(path: Path, column: str, values: Collection[str] | None) -> Any:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -136,12 +140,12 @@ def _from_file(path: Path, column: str) -> Any:
         problem = "it is nested too deeply" if isinstance(error, RecursionError) else error
         raise InputError(f"The taxonomy {str(path)!r} is not valid {path.suffix[1:].upper()}: {problem}.") from None
     try:
-        return _from_rows(text, str(path), column)
+        return _from_rows(text, str(path), column, values)
     except csv.Error as error:
         raise InputError(f"The taxonomy {str(path)!r} is not valid CSV: {error}.") from None
 
 
-def _from_rows(text: str, where: str, column: str) -> dict[str, Any]:
+def _from_rows(text: str, where: str, column: str, values: Collection[str] | None) -> dict[str, Any]:
     delimiter = ";" if ";" in text.split("\n", 1)[0] else ","
     paths: list[list[str]] = []
     for number, row in enumerate(csv.reader(text.splitlines(), delimiter=delimiter), start=1):
@@ -153,8 +157,16 @@ def _from_rows(text: str, where: str, column: str) -> dict[str, Any]:
         # A level that does not generalize a value repeats it; keep it once.
         path = [cell for i, cell in enumerate(cells) if cell and cell not in cells[:i]]
         paths.append(path[::-1])
-    if _is_header(paths, column):
-        paths = paths[1:]
+    if _may_be_header(paths):
+        first = paths[0]
+        if _is_header(first, paths[1:], column):
+            paths = paths[1:]
+        elif values is not None and first[-1] not in values:
+            notice(
+                f"The first row of {where}, '{delimiter.join(first[::-1])}', counts as a leaf, but the column "
+                f"{column!r} has no value {first[-1]!r}. If the row is a header, remove it from the file, or name its "
+                f"first cell {column!r}."
+            )
     tree: dict[str, Any] = {}
     for path in paths:
         branch = tree
@@ -163,13 +175,18 @@ def _from_rows(text: str, where: str, column: str) -> dict[str, Any]:
     return tree
 
 
-def _is_header(paths: list[list[str]], column: str) -> bool:
-    """Return whether the first row is a header: it shares no cell, and has the name of the column or another root."""
-    first, others = paths[0] if paths else [], paths[1:]
-    if len(others) < 2 or set(first) & {cell for path in others for cell in path}:
-        return False
-    roots = {path[0] for path in others}
-    return first[-1].lower() == column.lower() or (len(roots) == 1 and len(first) > 1)
+def _may_be_header(paths: Sequence[Sequence[str]]) -> bool:
+    """Return whether the first row shares no cell with the others."""
+    return len(paths) > 2 and not set(paths[0]) & {cell for path in paths[1:] for cell in path}
+
+
+def _is_header(first: Sequence[str], others: Sequence[Sequence[str]], column: str) -> bool:
+    """Return whether the first row has the name of the column, names of levels, or another root than all others."""
+    names = [cell.lower() for cell in first]
+    leaf, wanted = names[-1], column.lower()
+    if leaf == wanted or (len(leaf) > 2 and leaf in re.split(r"[\W_]+", wanted)):  # country of native_country
+        return True
+    return len(first) > 1 and (len({path[0] for path in others}) == 1 or any(map(LEVEL.fullmatch, names)))
 
 
 def _from_nested(tree: Any, where: str) -> Taxonomy:

@@ -21,6 +21,7 @@ from shoal.table.coded_values import values_of
 from shoal.table.dates import days_of_texts
 from shoal.table.scales import likely_order
 from shoal.table.table import Table
+from shoal.table.taxonomy import read_taxonomy
 
 EDUCATION = {
     1.0: "none",
@@ -340,6 +341,27 @@ def test_zip_codes_have_a_taxonomy_and_its_header_is_recognised(tmp_path):
         generalize(frame, 5, quasi=["zip", "sex"], taxonomy={"zip": path}, effort="quick").facts["cuts"]
         == release.facts["cuts"]
     )
+
+
+@pytest.mark.parametrize(
+    ("column", "header"),
+    [("native_country", "country,continent"), ("home", "Value,Level 1"), ("home", "HOME,continent")],
+)
+def test_a_header_is_recognised_where_the_taxonomy_has_no_common_root(tmp_path, column, header):
+    path = tmp_path / "world.csv"
+    rows = ["fr,Europe", "it,Europe", "jp,Asia", "cn,Asia"]
+    path.write_text("\n".join([header, *rows]) + "\n")
+    assert read_taxonomy(path, column, values={"fr", "jp"}).leaves == ("fr", "it", "jp", "cn")
+    path.write_text("\n".join(["us,America", *rows]) + "\n")  # a leaf that is alone in its node
+    assert read_taxonomy(path, column, values={"fr", "us"}).leaves == ("us", "fr", "it", "jp", "cn")
+
+
+def test_a_first_row_that_may_be_a_header_is_reported(tmp_path):
+    path = tmp_path / "world.csv"
+    path.write_text("place,part\nfr,Europe\nit,Europe\njp,Asia\ncn,Asia\n")
+    frame = pl.DataFrame({"home": ["fr", "it", "jp", "cn"] * 10})
+    with pytest.warns(ShoalWarning, match="'place,part', counts as a leaf, but the column 'home' has no value 'place'"):
+        generalize(frame, 5, quasi=["home"], taxonomy={"home": path}, effort="quick")
 
 
 def test_labels_do_not_show_the_smallest_and_largest_value():

@@ -21,6 +21,8 @@ from shoal.table.domain import nominal_domain, numeric_domain
 from shoal.table.labels import group_names
 from shoal.table.taxonomy import read_taxonomy
 
+WHAT = ["k", "rule", "sets", "suppress", "rule and suppress", "sets and suppress", "rule, sets and suppress"]
+
 
 @st.composite
 def cases(draw, most_rows=40, most_attributes=4, most_size=6, plain=False):
@@ -37,7 +39,7 @@ def cases(draw, most_rows=40, most_attributes=4, most_size=6, plain=False):
     k = draw(st.integers(2, max(2, n // 2)))
     rule, confidential, sets, suppress = None, None, None, 0.0
     if not plain:
-        what = draw(st.sampled_from(["k", "rule", "sets", "suppress", "rule and suppress"]))
+        what = draw(st.sampled_from(WHAT))
         if "rule" in what:
             kind = draw(st.sampled_from(["distinct", "entropy", "recursive"]))
             t = draw(st.sampled_from([None, 0.1, 0.3, 0.5]))
@@ -45,7 +47,7 @@ def cases(draw, most_rows=40, most_attributes=4, most_size=6, plain=False):
                 draw(st.sampled_from([1.0, 1.5, 2.0, 3.0])), kind, 2.0, t, draw(st.sampled_from(["equal", "ordered"]))
             )
             confidential = rng.integers(0, draw(st.integers(1, 4)), n)
-        if what == "sets":
+        if "sets" in what:
             sets = [sorted(set(rng.integers(0, d, rng.integers(1, d + 1)).tolist())) for _ in range(2)]
         if "suppress" in what:
             suppress = draw(st.sampled_from([0.05, 0.3, 0.9]))
@@ -68,7 +70,8 @@ def cases(draw, most_rows=40, most_attributes=4, most_size=6, plain=False):
     def reference(labels, k=k):
         own = [labels[j, :size].tolist() for j, size in enumerate(sizes)]
         every = sets or [list(range(d))]
-        return slow.evaluate(rows, positions, own, free, weights.tolist(), k, told, rule, every)
+        evaluate = slow.cascade if problem.cascades else slow.evaluate
+        return evaluate(rows, positions, own, free, weights.tolist(), k, told, rule, every)
 
     return problem, reference, rng
 

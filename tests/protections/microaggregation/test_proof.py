@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from shoal.engine.partition.partition import KPartition
 from shoal.engine.partition.refine import refine
 from shoal.engine.partition.subset_row_cuts import VIOLATED, incidence, limits, touched, violated
 from shoal.errors import UsageError
+from shoal.protections.microaggregation import proof
 from shoal.protections.microaggregation.kernels.by_subsets import best_by_subsets
 from shoal.protections.microaggregation.kernels.pricing import Priced, price
 from shoal.protections.microaggregation.methods.auto import auto, proof_work
@@ -76,7 +79,7 @@ def test_cuts_are_those_that_parts_of_groups_violate(n, seed):
     share = rng.choice([0.0, 0.125, 0.25, 0.5, 1.0], size=12)
     held = incidence(groups, n)
     every = [cut for size in (3, 5) for cut in itertools.combinations(range(n), size)]
-    table = touched(held, every).toarray()
+    table = touched(held, every).dense()
     parted = share * (share < 1)
     excess = {}
     for c, cut in enumerate(every):
@@ -136,6 +139,17 @@ def test_a_small_file_is_proved_and_a_stopped_run_says_nothing():
     assert 0 < early.facts["lower_bound"] <= sse_of(done, values)
 
 
+def test_a_bound_whose_time_ends_within_the_simplex_method_says_so(monkeypatch):
+    """The simplex method has the rest of the time as its own limit; nothing else then notices that it is over."""
+    values = np.random.default_rng(4).normal(size=(60, 2))
+    start = mdav(values, 3)
+    assert "bound_stopped" not in prove(values, 3, start, seconds=60).facts
+    clock = itertools.chain([0.0], itertools.repeat(61.0))
+    monkeypatch.setattr(proof, "time", SimpleNamespace(monotonic=lambda: next(clock), process_time=time.process_time))
+    early = prove(values, 3, start, seconds=60)
+    assert early.facts["bound_stopped"] and not early.facts["proved"] and "stopped" not in early.facts
+
+
 def test_too_many_records_are_refused():
     with pytest.raises(UsageError, match="at most"):
         prove(np.zeros((6003, 1)), 3, KPartition(np.arange(6003) // 3))
@@ -151,6 +165,7 @@ def test_a_budget_of_work_ends_a_proof_with_a_bound_that_holds(work):
     start = refine(SquaredError(values, 3), mdav(values, 3))
     whole, early = prove(values, 3, start, seconds=None), prove(values, 3, start, seconds=None, work=replace(work))
     assert whole.facts["proved"] and not early.facts["proved"]
+    assert "bound_stopped" not in whole.facts and early.facts.get("bound_stopped", False) == (work.columns > 20)
     assert 0 < early.facts["lower_bound"] < sse_of(whole, values) <= sse_of(early, values) <= sse_of(start, values)
 
 

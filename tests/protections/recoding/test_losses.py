@@ -11,12 +11,12 @@ from reference import recoding as naive
 from shoal.engine.control import Control
 from shoal.engine.partition.kernels.groups import build_state
 from shoal.engine.partition.kernels.rebuild import rebuild_groups
+from shoal.engine.partition.kernels.rules import GroupRules, keeps_rules
 from shoal.engine.partition.partition import KPartition
 from shoal.engine.partition.search.prepared import SearchSettings
 from shoal.engine.partition.search.rebuild import rebuild
 from shoal.errors import InputError
 from shoal.protections.class_rules import Rule, rules_of
-from shoal.protections.recoding.kernels.rules import GroupRules, keeps_rules
 from shoal.protections.recoding.losses import NodeColumn, NodeLoss, SetColumn, ValueSetLoss
 
 QUICK = SearchSettings(seed=1, effort="quick")

@@ -21,8 +21,8 @@ from shoal.protections.regions.dependence import tie
 from shoal.protections.regions.hiding import concealment, draw_signal
 from shoal.protections.regions.kernels import swap_targets
 from shoal.protections.regions.outliers import critical_taus
-from shoal.protections.regions.protect import GroupRelease
 from shoal.protections.regions.protection import ALPHAS, measure_protection, outlier_signs
+from shoal.protections.regions.release import GroupRelease
 from shoal.protections.regions.signal import Signal
 from shoal.protections.regions.similarity import matching_values
 from shoal.protections.regions.task import MaskingLimits, masking_task

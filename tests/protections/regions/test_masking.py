@@ -18,10 +18,9 @@ from shoal.errors import InputError, ShoalError, UsageError
 from shoal.protections.regions import mask_group
 from shoal.protections.regions.by_evolution import MemeticSettings, fitness, mask_by_evolution
 from shoal.protections.regions.by_flow import flow_seeds, mask_by_flow
+from shoal.protections.regions.columns import marked_records, numbered_regions
 from shoal.protections.regions.flow import Network
 from shoal.protections.regions.outliers import outliers, tau_test
-from shoal.protections.regions.protect import _marked as marked_records
-from shoal.protections.regions.protect import _regions as numbered_regions
 from shoal.protections.regions.restriction import AutomaticThreshold, Restrictions, falling, zmf
 from shoal.protections.regions.signal import goal_signal
 from shoal.protections.regions.similarity import matching_values, nearest_partners
@@ -393,8 +392,8 @@ def test_target_records_are_marked_by_their_values(values: list[Any], wanted: li
 
 
 def test_regions_keep_their_labels_and_a_missing_one_names_its_row() -> None:
-    assert numbered_regions(Table(pl.DataFrame({"r": [30, 10, 30]})), "r")[0] == [10, 30]
-    assert numbered_regions(Table(pl.DataFrame({"r": ["b", "a", "b"]})), "r")[1].tolist() == [1, 0, 1]
+    assert numbered_regions(Table(pl.DataFrame({"r": [30, 10, 30]})), "r", by_label=True)[0] == [10, 30]
+    assert numbered_regions(Table(pl.DataFrame({"r": ["b", "a", "b"]})), "r", by_label=True)[1].tolist() == [1, 0, 1]
     fewer = Table(pl.DataFrame({"r": ["a", "b", None]})).take(np.array([False, True, True]))
     with pytest.raises(InputError, match="'r', has 1 missing value, the first in row 3"):
-        numbered_regions(fewer, "r")
+        numbered_regions(fewer, "r", by_label=True)

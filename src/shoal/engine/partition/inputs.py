@@ -17,7 +17,7 @@ def as_rows(values: Floats) -> Floats:
         values = values[:, None]
     if values.ndim != 2 or values.size == 0:
         raise InputError(f"The values must be an array of records by columns, not of shape {values.shape}.")
-    if not np.abs(values).max() <= LARGEST:  # also false for NaN
+    if not (values.max() <= LARGEST and values.min() >= -LARGEST):  # also false for NaN
         row, column = np.argwhere(~(np.abs(values) <= LARGEST))[0]
         raise InputError(
             f"The values must be numbers of at most {LARGEST:g}, but record {row}, column {column} (counted from 0) is "

@@ -22,7 +22,8 @@ class GroupLoss(ABC):
     """The loss of groups of k to `most` records; a compiled group has a row of `width` numbers.
 
     summary_type: the type of these numbers. first_name: the name of `first` in a report. looks_around: whether
-    `variants` finds groups. is_rebuilt: whether the search rebuilds whole groups instead of moving single records.
+    `variants` finds groups. starts_whole: whether `first` needs all records at once, so that a search must not call it
+    for blocks of them. is_rebuilt: whether the search rebuilds whole groups instead of moving single records.
     rule_room: the numbers that its rules need to check a group.
     """
 
@@ -35,6 +36,7 @@ class GroupLoss(ABC):
     first_name: str
     summary_type: Any = np.float64
     looks_around: bool = False
+    starts_whole: bool = False
     is_rebuilt: bool = False
     rule_room: int = 0
 
@@ -42,6 +44,11 @@ class GroupLoss(ABC):
     def n(self) -> int:
         """The number of records."""
         return int(self.records.shape[0])
+
+    @property
+    def record_type(self) -> Any:
+        """The type of the numbers of the records."""
+        return self.records.dtype
 
     @property
     @abstractmethod
@@ -102,9 +109,12 @@ class GroupLoss(ABC):
     def large_proposals(self, effort: str) -> int:
         """Return the number of moves that an effort proposes in all for a large file."""
 
-    def reordered(self, order: Indices) -> GroupLoss:
-        """Return the same loss with the records in another order."""
+    def reordered(self, order: Indices, *, in_place: bool = False) -> GroupLoss:
+        """Return the same loss with the records in another order; in place, this loss may become unusable."""
         return self.part(order)
+
+    def keep_records_only(self) -> None:  # noqa: B027 -- most losses hold nothing else
+        """Free what only the first partition needs, and no later step in a large file."""
 
     def kernels(self) -> list[Any]:
         """Return the kernels that the loss itself calls, to be compiled before the search."""

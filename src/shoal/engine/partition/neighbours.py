@@ -6,14 +6,18 @@ beyond: six trees, all pairs within their leaves, then the neighbours of neighbo
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.arrays import Floats, Indices
 from shoal.engine.control import current
 from shoal.engine.kernels.prefetch import filled
+from shoal.engine.partition.kernels.greedy import neighbours_in_order
+from shoal.engine.partition.kernels.groups import Groups
 from shoal.engine.partition.kernels.neighbours import all_pairs, neighbours_of_neighbours, within_leaves
 from shoal.engine.partition.kernels.trees import cut
 
@@ -47,6 +51,37 @@ def neighbour_lists(x: Floats, count: int, *, seed: int = 0, threads: int = 1) -
         in_runs(partial(within_leaves, x, order, starts, near, far), starts.size - 1, 500)
     in_runs(partial(neighbours_of_neighbours, x, near.copy(), near, far, min(REACH, count)), n, 20000)
     return near, far
+
+
+def neighbours_in_orders(
+    loss: Any, g: Groups, orders: Iterable[NDArray[np.int64]], reach: int, count: int
+) -> tuple[Indices, Floats]:
+    """Return the `count` nearest records of each and their distances, by any loss that says how far records are apart.
+
+    Each record is compared with the `reach` records before and after it in each of the orders.
+    """
+    n = g.label.size
+    near, far = filled((n, count), -1, np.int32), filled((n, count), np.inf)
+    control = current()
+    for order in orders:
+        neighbours_in_order(loss, g, order, reach, near, far, control.flag)
+        control.check()
+    return near, far
+
+
+def random_sort_key(columns: Sequence[tuple[NDArray[np.uint64], int]], rng: np.random.Generator) -> NDArray[np.uint64]:
+    """Return a key by which records are sorted: random columns, as many as fit into 64 bits.
+
+    Args:
+        columns: Codes of the records, each with its number of bits.
+    """
+    key, free = np.zeros(columns[0][0].size, dtype=np.uint64), 64
+    for c in rng.permutation(len(columns)):
+        codes, bits = columns[c]
+        if bits <= free:
+            key = (key << np.uint64(bits)) | codes
+            free -= bits
+    return key
 
 
 def neighbour_kernels(n: int) -> list[Any]:

@@ -63,8 +63,11 @@ class KPartition:
             means[:, j] = origin + sums / totals
         # Rounding must not move a mean out of the range of its group: a group of equal values keeps that value.
         order = np.argsort(self.labels, kind="stable")
-        inside, starts = values[order], np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
-        return np.clip(means, np.minimum.reduceat(inside, starts), np.maximum.reduceat(inside, starts))
+        starts = np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
+        for j in range(values.shape[1]):  # column by column, so that a large file is not copied
+            inside = values[order, j]
+            means[:, j] = np.clip(means[:, j], np.minimum.reduceat(inside, starts), np.maximum.reduceat(inside, starts))
+        return means
 
     def medians(self, values: Floats) -> Floats:
         """Return the median of each group, column by column."""

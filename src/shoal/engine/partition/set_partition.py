@@ -11,11 +11,11 @@ from typing import Any
 import highspy
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, csr_array, hstack
 
 from shoal.arrays import Floats, Ints
 from shoal.engine.control import Control, current
 from shoal.engine.partition.loss import GroupLoss
+from shoal.engine.partition.sparse import SparseTable
 from shoal.engine.partition.subset_row_cuts import Cut, incidence, limits, touched
 
 Basis = tuple[list[int], list[int]]  # the states of columns and rows, in the numbers of HiGHS
@@ -106,7 +106,7 @@ class SetPartitioning:
         self._solver = highspy.Highs()
         for name, value in (("output_flag", False), ("threads", 1), ("random_seed", 1), ("mip_allow_restart", False)):
             self._solver.setOptionValue(name, value)
-        empty = csr_array((n, 0))
+        empty = SparseTable(np.zeros(n + 1, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0), 0)
         self._solver.addRows(n, np.ones(n), np.ones(n), 0, *_entries(empty))
 
     @property
@@ -133,9 +133,9 @@ class SetPartitioning:
         if not cuts:
             return
         self._grow()
-        rows = csc_array(touched(incidence(self._pool.groups, self._n), cuts))
+        rows = touched(incidence(self._pool.groups, self._n), cuts).transposed()
         least = np.full(len(cuts), -highspy.kHighsInf)
-        self._solver.addRows(len(cuts), least, limits(cuts), rows.nnz, *_entries(rows))
+        self._solver.addRows(len(cuts), least, limits(cuts), rows.values.size, *_entries(rows))
         self.cuts.extend(cuts)
 
     def _grow(self) -> None:
@@ -144,11 +144,11 @@ class SetPartitioning:
             return
         cells = incidence(groups, self._n)
         if self.cuts:
-            cells = csr_array(hstack([cells, touched(cells, self.cuts)]))
+            cells = cells.beside(touched(cells, self.cuts))
         m = len(groups)
         # No upper bounds, because the rows imply them: their duals would be missing from the reduced costs.
         most = np.full(m, highspy.kHighsInf)
-        self._solver.addCols(m, np.array(costs), np.zeros(m), most, cells.nnz, *_entries(cells))
+        self._solver.addCols(m, np.array(costs), np.zeros(m), most, cells.values.size, *_entries(cells))
         self._held += m
 
     @property
@@ -245,9 +245,9 @@ def reduced_costs(pool: Pool, duals: Floats, cuts: Sequence[Cut]) -> Floats:
     n = pool.records
     held = incidence(pool.groups, n)
     reduced = np.array(pool.costs) - held @ duals[:n]
-    return np.asarray(reduced - touched(held, cuts[: duals.size - n]) @ duals[n:])
+    return reduced - touched(held, cuts[: duals.size - n]) @ duals[n:] if duals.size > n else reduced
 
 
-def _entries(cells: csr_array | csc_array) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats]:
+def _entries(cells: SparseTable) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats]:
     """Return where the lines of a sparse table start, their places and values, as HiGHS takes them."""
-    return cells.indptr[:-1].astype(np.int32), cells.indices.astype(np.int32), cells.data
+    return cells.starts[:-1].astype(np.int32), cells.columns.astype(np.int32), cells.values

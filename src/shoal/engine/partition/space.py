@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ class SearchSpace:
     visits: Indices
     smallest_gain: float
 
-    @property
+    @cached_property
     def n(self) -> int:
         return self.loss.n
 
@@ -77,7 +78,9 @@ def search_kernels(
 
 def prepare(loss: GroupLoss) -> None:
     """Compile the kernels of a search with the loss that are not in the cache, all at once."""
-    compile_missing(*search_kernels(loss.marker, loss.records, loss.summary_type, loss.is_rebuilt), *loss.kernels())
+    compile_missing(
+        *search_kernels(loss.marker, np.empty(0, loss.record_type), loss.summary_type, loss.is_rebuilt), *loss.kernels()
+    )
 
 
 def search_space(loss: GroupLoss, *, seed: int = 0, threads: int | None = None) -> SearchSpace:

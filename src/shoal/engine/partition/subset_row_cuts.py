@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
-from shoal.arrays import Floats
+from shoal.arrays import Floats, Ints
+from shoal.engine.partition.sparse import SparseTable, ends_of
 
 Cut = tuple[int, ...]  # three or five records
 
@@ -27,21 +27,32 @@ CUTS_PER_ROUND, CUTS_PER_RECORD = 200, 8  # cuts per round, and those among them
 HOPEFUL, STARTS, AROUND = 0.5, 400, 24  # for five records: smallest sum of a three, number of threes, records around
 
 
-def incidence(groups: Sequence[NDArray[Any]], n: int) -> csr_array:
-    """Return the incidence matrix: one row per group, one column per record."""
-    ends = np.concatenate(([0], np.cumsum([rows.size for rows in groups], dtype=np.int64)))
+def incidence(groups: Sequence[NDArray[Any]], n: int) -> SparseTable:
+    """Return the incidence table: one line per group, one column per record."""
+    ends = ends_of(np.array([rows.size for rows in groups], dtype=np.int64))
     records = np.concatenate(groups) if len(groups) else np.empty(0, dtype=np.int32)
-    return csr_array((np.ones(records.size), records, ends), shape=(len(groups), n))
+    return SparseTable(ends, records, np.ones(records.size), n)
 
 
-def touched(held: csr_array, cuts: Sequence[Cut]) -> csr_array:
-    """Return one row per group, one column per cut: half the number of the cut's records in the group, rounded down."""
+def touched(held: SparseTable, cuts: Sequence[Cut]) -> SparseTable:
+    """Return one line per group, one column per cut: half the number of the cut's records in the group, rounded down.
+
+    In a line, the cut whose first record in the group comes last is the first one.
+    """
     records = np.array([record for cut in cuts for record in cut], dtype=np.int64)
-    numbers = np.repeat(np.arange(len(cuts)), [len(cut) for cut in cuts])
-    halves = csr_array(held @ csr_array((np.ones(records.size), (records, numbers)), shape=(held.shape[1], len(cuts))))
-    halves.data = np.floor(halves.data / 2)
-    halves.eliminate_zeros()
-    return halves
+    ends = ends_of(np.array([len(cut) for cut in cuts], dtype=np.int64))
+    by_record = SparseTable(ends, records, np.ones(records.size), held.width).transposed()
+    pairs = by_record.part(held.columns)  # the cuts of each record of each group
+    places = pairs.lines
+    cells = held.lines[places] * len(cuts) + pairs.columns
+    order = np.argsort(cells, kind="stable")
+    starts = np.flatnonzero(np.diff(cells[order], prepend=-1))
+    shared = np.diff(starts, append=cells.size)
+    starts, shared = starts[shared > 1], shared[shared > 1]
+    group, cut = np.divmod(cells[order[starts]], max(len(cuts), 1))
+    order = np.lexsort((-cut, -places[order[starts]], group))
+    sizes = np.bincount(group, minlength=held.starts.size - 1)
+    return SparseTable(ends_of(sizes), cut[order], (shared[order] // 2).astype(np.float64), len(cuts))
 
 
 def limits(cuts: Sequence[Cut]) -> Floats:
@@ -49,23 +60,27 @@ def limits(cuts: Sequence[Cut]) -> Floats:
     return np.array([len(cut) // 2 for cut in cuts], dtype=np.float64)
 
 
-def violated(held: csr_array, share: Floats) -> list[Cut]:
+def violated(held: SparseTable, share: Floats) -> list[Cut]:
     """Return the cuts that a fractional partition violates most; `share` is how much of each group it takes.
 
     All cuts of three records are tried. Cuts of five are tried only if no cut of three is violated, and only around
     the threes that come nearest.
     """
     parted = np.flatnonzero((share > WHOLE) & (share < 1 - WHOLE))
-    records = np.unique(held[parted].indices)
-    held, share = csr_array(held[parted][:, records]), share[parted]
-    pairs = (held.T @ (held * share[:, None])).toarray()  # the share of the groups that contain both
+    if parted.size == 0:
+        return []
+    held, share = held.part(parted), share[parted]
+    records, columns = np.unique(held.columns, return_inverse=True)
+    groups = np.split(columns, held.starts[1:-1])
+    pairs = np.zeros((records.size, records.size))  # the share of the groups that contain both
+    for group, part in zip(groups, share, strict=True):
+        pairs[np.ix_(group, group)] += part
     np.fill_diagonal(pairs, 0.0)
-    threes = dict(_threes(held, share, pairs))
+    threes = dict(_threes(groups, share, pairs))
     excess = {cut: total - 1 for cut, total in threes.items() if total > 1 + VIOLATED}
     if not excess:
-        excess = dict(
-            _fives(held.toarray(), share, pairs, sorted(threes, key=lambda cut: (-threes[cut], cut))[:STARTS])
-        )
+        nearest = sorted(threes, key=lambda cut: (-threes[cut], cut))[:STARTS]
+        excess = dict(_fives(held._replace(columns=columns, width=records.size).dense(), share, pairs, nearest))
     used = np.zeros(records.size, dtype=np.int64)
     chosen: list[Cut] = []
     for cut in sorted(excess, key=lambda cut: (-excess[cut], cut)):
@@ -75,11 +90,11 @@ def violated(held: csr_array, share: Floats) -> list[Cut]:
     return chosen
 
 
-def _threes(held: csr_array, share: Floats, pairs: Floats) -> Iterator[tuple[Cut, float]]:
+def _threes(groups: Sequence[Ints], share: Floats, pairs: Floats) -> Iterator[tuple[Cut, float]]:
     """Yield three records and their sum, if it is not small: the sum of their pairs, with a group of all three once."""
     together: dict[Cut, float] = {}
-    for a, part in enumerate(share):
-        for three in combinations(sorted(held.indices[held.indptr[a] : held.indptr[a + 1]].tolist()), 3):
+    for group, part in zip(groups, share, strict=True):
+        for three in combinations(sorted(group.tolist()), 3):
             together[three] = together.get(three, 0.0) + float(part)
     for i, line in enumerate(pairs):
         near = np.flatnonzero(line > 0.0)

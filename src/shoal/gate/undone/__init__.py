@@ -48,9 +48,11 @@ def given_away(
     ordered = ordered or {}
     shuffled = np.random.default_rng(0).permutation(before.height)
     sampled = shuffled[:SAMPLE]
+    names = [name for name in dict.fromkeys(unchanged) if name not in {*accepted, *protected}]
+    if not names:
+        return [], int(sampled.size)
     truths = [truth_of(before[name], after[name]) for name in protected]
     truths = [truth for truth in truths if truth.domain_size > 1]
-    names = [name for name in dict.fromkeys(unchanged) if name not in {*accepted, *protected}]
     level = CHANCE / max(1, len(truths) * len(names))
     attacks: list[GivenAway] = []
     samples: list[Source] = []

@@ -51,8 +51,10 @@ class DomainOptions:
 def domain_of(name: str, values: ColumnValues, options: DomainOptions, order: Any, declared: Any) -> Domain:
     """Return the domain of a column. order: that of the options, or None. declared: that of the roles, or None."""
     step, points = (options.granularity or {}).get(name), (options.cuts or {}).get(name)
-    tree = read_taxonomy(options.taxonomy[name], name) if options.taxonomy and name in options.taxonomy else None
     present = [value for value in values.codes.values if value is not None]
+    tree = None
+    if options.taxonomy and name in options.taxonomy:
+        tree = read_taxonomy(options.taxonomy[name], name, values=set(map(str, present)))
     missing = len(present) < len(values.codes.values)
     explicit = order if not isinstance(order, str) or order != "auto" else None
     if values.is_date and explicit is None and tree is None:

@@ -347,26 +347,32 @@ def stays(answer: Answer, j: int, some_suppressed: bool) -> bool:
 def facts_of(answer: Answer) -> dict[str, Any]:
     """Return the values of the run but for the number of records and the time."""
     front, point = answer.front, answer.front.best
+    names: dict[tuple[int, bytes], list[str]] = {}
     return {
         "d": len(answer.domains),
         "k": point.k,
         "method": answer.method,
         **point.figures(),
         "pick": front.answer + 1,
-        "front": [{**p.figures(), "cuts": _cuts(answer.domains, p, answer.labels)} for p in front.points],
-        "cuts": _cuts(answer.domains, point, answer.labels),
+        "front": [{**p.figures(), "cuts": _cuts(answer.domains, p, answer.labels, names)} for p in front.points],
+        "cuts": _cuts(answer.domains, point, answer.labels, names),
         "legend": _legend(answer.domains, point, answer.labels),
         "evaluations": front.evaluations,
         **front.facts,
     }
 
 
-def _cuts(domains: Sequence[Domain], point: FrontPoint, labels: LabelOptions) -> dict[str, list[str]]:
-    """Return the labels of the categories, by column."""
-    return {
-        domain.name: group_names(domain, categories(domain, point.labels[j]), labels.full)
-        for j, domain in enumerate(domains, start=labels.offset)
-    }
+def _cuts(
+    domains: Sequence[Domain], point: FrontPoint, labels: LabelOptions, known: dict[tuple[int, bytes], list[str]]
+) -> dict[str, list[str]]:
+    """Return the labels of the categories, by column. known: those so far, as points share many of them."""
+    cuts: dict[str, list[str]] = {}
+    for j, domain in enumerate(domains, start=labels.offset):
+        key = j, point.labels[j].tobytes()
+        if key not in known:
+            known[key] = group_names(domain, categories(domain, point.labels[j]), labels.full)
+        cuts[domain.name] = list(known[key])
+    return cuts
 
 
 def _legend(domains: Sequence[Domain], point: FrontPoint, labels: LabelOptions) -> dict[str, dict[str, list[str]]]:

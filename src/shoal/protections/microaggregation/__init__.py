@@ -8,9 +8,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from shoal.engine.progress import Progress, silent
-from shoal.gate.promises import KAnonymity
-from shoal.protections.microaggregation.choices import Engine, Heuristic, MacroSplit, PathOrder, Remainder
-from shoal.protections.parameters import Columns, Effort, Missing, Seed, Threads, share
+from shoal.gate.promises import Distance, KAnonymity, LDiversity, TCloseness
+from shoal.protections.microaggregation.choices import Engine, Heuristic, LossName, MacroSplit, PathOrder, Remainder
+from shoal.protections.parameters import (
+    Columns,
+    DistanceOfT,
+    Effort,
+    LeafRecords,
+    LeafRounds,
+    Missing,
+    RequiredL,
+    RequiredT,
+    Seed,
+    Threads,
+    option_of,
+    share,
+)
 from shoal.protections.protection import Method, Option, Protection, names
 from shoal.spelling import Either, Number, NumberPerColumn, Word
 from shoal.table.choices import Scaling
@@ -62,7 +75,7 @@ MICROAGGREGATE = Protection(
             "Means are kept; variances shrink, and the largest and smallest values move towards the middle.",
         ),
     ),
-    promises=(KAnonymity,),
+    promises=(KAnonymity, LDiversity, TCloseness),
     methods=METHODS,
     roles=("quasi", "weight", "order"),
     place=1,
@@ -85,11 +98,25 @@ def microaggregate(
     within: Annotated[Sequence[str], Option("Columns that are constant within every group; they stay unchanged.")] = (),
     aggregate: Annotated[Literal["mean", "median"], Option("Value that replaces the numbers of a group.")] = "mean",
     round: Annotated[bool, Option("Keep integer columns integers.")] = False,
-    scaling: Annotated[Scaling, Option("Scaling of the columns before distances are computed.")] = "standard",
+    scaling: Annotated[
+        Scaling,
+        Option("Scale of the columns in distances. standard: variance 1. minmax: range 1. none: the original scale."),
+    ] = "standard",
     importance: Annotated[
         Mapping[str, float] | None,
         Option("Weight of columns in the distance.", typed="For example age=2,sex=0.5.", spelling=NumberPerColumn()),
     ] = None,
+    loss: Annotated[
+        LossName,
+        Option(
+            "Loss of the search. changes: changed labels, rank distances of ordinal columns and squares of numbers. "
+            "gini: sums of squares, with an indicator per label.",
+            of=SEARCHES,
+        ),
+    ] = "gini",
+    l: Annotated[Any, option_of(RequiredL, SEARCHES)] = None,  # noqa: E741
+    t: Annotated[float | None, option_of(RequiredT, SEARCHES)] = None,
+    distance: Annotated[Distance, option_of(DistanceOfT, SEARCHES)] = "equal",
     refine: Annotated[bool, Option("Improve the method's groups by local search.")] = False,
     bound: Annotated[bool, Option("Certify how far from the optimum the groups can be.")] = False,
     bound_seconds: Annotated[float, Option("Time limit of the bound.", 0, unit="s", needs="bound")] = 60.0,
@@ -107,9 +134,12 @@ def microaggregate(
         bool, Option("Continue from the checkpoint.", of=SEARCHES, needs="checkpoint", in_recipe=False)
     ] = False,
     remainder: Annotated[
-        Remainder, Option("Rule for the last records, which are fewer than 2k.", of=("mdav",))
+        Remainder, Option("Rule for the last records. All rules keep groups of k, except thesis.", of=("mdav",))
     ] = "standard",
-    metric: Annotated[Literal["euclidean", "l1"], Option("Distance between records.", of=("mdav",))] = "euclidean",
+    metric: Annotated[
+        Literal["euclidean", "l1"],
+        Option("Distance between records: Euclidean, or the sum of absolute differences (l1).", of=("mdav",)),
+    ] = "euclidean",
     engine: Annotated[Engine, Option("Algorithm; it affects the speed only.", of=("mdav",))] = "auto",
     gamma: Annotated[
         float | str,
@@ -122,7 +152,13 @@ def microaggregate(
     ] = "auto",
     split: Annotated[bool, Option("Split trees of 2k or more records.", of=("mst",))] = True,
     path_order: Annotated[
-        PathOrder, Option("Order in which the records are cut.", of=("path",), former="order")
+        PathOrder,
+        Option(
+            "Order in which the records are cut. tour: a short tour. nearest: always the nearest record next. mdav: "
+            "the groups of MDAV.",
+            of=("path",),
+            former="order",
+        ),
     ] = "tour",
     population: Annotated[int, Option("Number of chromosomes.", 2, of=EVOLUTION)] = 100,
     generations: Annotated[
@@ -131,10 +167,16 @@ def microaggregate(
     mutation_rate: Annotated[float, share("Probability that a gene mutates.", EVOLUTION)] = 0.1,
     crossover_rate: Annotated[float, share("Probability that two parents exchange genes.", EVOLUTION)] = 0.3,
     crossover: Annotated[
-        Literal["one-point", "two-point", "uniform"], Option("Crossover operator.", of=EVOLUTION)
+        Literal["one-point", "two-point", "uniform"],
+        Option("Genes that parents exchange: those behind one cut, between two, or each at even odds.", of=EVOLUTION),
     ] = "one-point",
     selection: Annotated[
-        Literal["roulette", "tournament", "rank"], Option("Selection operator.", of=EVOLUTION)
+        Literal["roulette", "tournament", "rank"],
+        Option(
+            "Selection of parents. roulette: by fitness. tournament: the better of two. rank: by the rank of the "
+            "fitness.",
+            of=EVOLUTION,
+        ),
     ] = "roulette",
     inversion: Annotated[float, share("Share of children in which a segment is reversed.", EVOLUTION)] = 0.0,
     macro_size: Annotated[
@@ -151,12 +193,8 @@ def microaggregate(
             default_text="5 up to 20 records, 1 above",
         ),
     ] = None,
-    leaf: Annotated[
-        int, Option("Records that are searched together; a worker needs about 1 kB for each.", 40, on_files=True)
-    ] = 200_000,
-    rounds: Annotated[
-        int, Option("Searches across the borders of the leaves, after the first one.", 0, on_files=True)
-    ] = 1,
+    leaf: LeafRecords = 200_000,
+    rounds: LeafRounds = 1,
     leaves_above: Annotated[
         int,
         Option(
@@ -184,8 +222,11 @@ def microaggregate(
     [(26.333333333333332, 'f'), (62.333333333333336, 'm')]
     """
     options = MICROAGGREGATE.method_options(method, locals())
-    from shoal.protections.microaggregation.protect import Replacing, Search, protect
+    from shoal.protections.class_rules import Confidentiality
+    from shoal.protections.microaggregation.protect import Objective, Replacing, Search, protect
 
+    rules = Confidentiality(options.pop("l", None), options.pop("t", None), options.pop("distance", "equal"))
+    objective = Objective(options.pop("loss", "gini"), rules)
     search = Search(method, k, options, refine, bound, bound_seconds, seed)
     replacing = Replacing(within, aggregate, round, scaling, importance, missing)
-    return protect(data, search, replacing, quasi)
+    return protect(data, search, replacing, quasi, objective)

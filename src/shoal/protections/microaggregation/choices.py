@@ -7,6 +7,7 @@ Engine = Literal["auto", "brute", "tree"]
 PathOrder = Literal["tour", "nearest", "mdav"]
 MacroSplit = Literal["two-step", "direct"]
 Heuristic = Literal["mdav", "md"]
+LossName = Literal["changes", "gini"]
 
 REMAINDERS: tuple[str, ...] = get_args(Remainder)
 ENGINES: tuple[str, ...] = get_args(Engine)

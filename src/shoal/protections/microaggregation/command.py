@@ -57,6 +57,10 @@ def _rows(facts: Mapping[str, Any]) -> list[list[Any]]:
         ["largest group", facts["largest_group"]],
         ["information loss", f"{facts['information_loss']:.4f} %"],
     ]
+    if facts.get("loss") is not None:
+        rows.append(["loss of the search", facts["loss"]])
+    if facts.get("l") is not None:
+        rows += [["smallest l", facts["l"]], ["largest t", f"{facts['t']:.4f}"]]
     if facts.get("times_mdav"):
         rows.append(["times MDAV's SSE", f"{facts['times_mdav']:.4f}"])
     if facts.get("notice"):
@@ -83,4 +87,4 @@ def _percent(gap: float) -> str:
 
 def check_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the guarantees of the arguments of a step, as arguments of `shoal.check`."""
-    return {"k": arguments.get("k")}
+    return {name: arguments.get(name) for name in ("k", "l", "t", "distance")}

@@ -41,29 +41,36 @@ def replacement(
     numbers = [name for name in columns.measured if columns.kinds[name] == "number"]
     made = Replacement(columns.table.whole(numbers) if round and numbers else (), {}, {}, {}, {})
     values = columns.values
-    new = replaced(values, partition, aggregate, weights) if columns.measured else values
+    of_groups = aggregates(values, partition, aggregate, weights) if columns.measured else values
     for name in columns.names:
         if name in columns.labels:
             _replace_labels(made, columns.labels[name], columns.table[name].series, partition, weights)
             continue
         j = columns.measured.index(name)
         dates = columns.kinds[name] == "date"
+        new = of_groups[partition.labels, j]
         if dates or name in made.whole:
-            new[:, j] = np.rint(new[:, j]) + 0.0  # -0.2 is rounded to 0.0, not to -0.0
-        loss = information_loss(values[:, j : j + 1], new[:, j : j + 1], weights)
+            new = np.rint(new) + 0.0  # -0.2 is rounded to 0.0, not to -0.0
+        loss = information_loss(values[:, j : j + 1], new[:, None], weights)
         made.losses[name], made.per_column[name] = loss, {"kind": columns.kinds[name], "loss": loss.information_loss}
         if dates:
-            made.series[name] = dated(columns.table[name].series, new[:, j])
+            made.series[name] = dated(columns.table[name].series, new)
         else:
-            made.numbers[name] = new[:, j]
+            values[:, j] = new  # in the same memory, so that a large file has no further copy
+            made.numbers[name] = values[:, j]
     return made
 
 
 def replaced(values: Floats, partition: KPartition, aggregate: str, weights: Floats | None) -> Floats:
     """Return the mean or median of each record's group, in the units of the values; identical for all members."""
+    return aggregates(values, partition, aggregate, weights)[partition.labels]
+
+
+def aggregates(values: Floats, partition: KPartition, aggregate: str, weights: Floats | None) -> Floats:
+    """Return the mean or median of each group."""
     if aggregate == "median":
-        return (partition.medians(values) + 0.0)[partition.labels]  # one zero: a group of -0.0 gets 0.0
-    return (_without_residue(partition.centroids(values, weights)) + 0.0)[partition.labels]
+        return partition.medians(values) + 0.0  # one zero: a group of -0.0 gets 0.0
+    return _without_residue(partition.centroids(values, weights)) + 0.0
 
 
 def _without_residue(centroids: Floats) -> Floats:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.arrays import Floats, Indices
+from shoal.engine.kernels.prefetch import filled
 from shoal.engine.partition.inputs import as_rows, as_weights
 from shoal.engine.partition.kernels.groups import Groups, padded
 from shoal.engine.partition.loss import GroupLoss
@@ -33,10 +34,19 @@ class SquaredError(GroupLoss):
     looks_around = True
 
     def __init__(
-        self, values: Floats, k: int, weights: Floats | None = None, *, origin: NDArray[Any] | None = None
+        self,
+        values: Floats,
+        k: int,
+        weights: Floats | None = None,
+        *,
+        origin: NDArray[Any] | None = None,
+        may_overwrite: bool = False,
     ) -> None:
+        """Hold the records; may_overwrite: whether a search may change the array of values, which saves a copy."""
         self.marker = Squares()
         self.values = as_rows(values)
+        self.may_overwrite = may_overwrite
+        self._n = len(self.values)
         self.k, self.most = k, 2 * k - 1
         self.width = -(-self.values.shape[1] // 4) * 4
         self.weights = as_weights(weights, len(self.values))
@@ -50,11 +60,17 @@ class SquaredError(GroupLoss):
 
     @cached_property
     def records(self) -> Floats:  # type: ignore[override]
-        return padded(self.values - self.origin)
+        x = filled((self.n, self.width), 0.0)
+        np.subtract(self.values, self.origin, out=x[:, : self.values.shape[1]])
+        return x
 
     @property
     def n(self) -> int:
-        return len(self.values)
+        return self._n
+
+    @property
+    def record_type(self) -> Any:
+        return np.float64
 
     @property
     def total(self) -> float:
@@ -62,7 +78,9 @@ class SquaredError(GroupLoss):
 
     @property
     def rounding(self) -> float:
-        return 1e-14 * float((self.weights[:, None] * self.records**2).sum() / self.n)
+        squares = self.records**2
+        squares *= self.weights[:, None]
+        return 1e-14 * float(squares.sum() / self.n)
 
     @property
     def identity(self) -> Sequence[NDArray[Any]]:
@@ -98,7 +116,8 @@ class SquaredError(GroupLoss):
         return near, self.weights * far[:, min(self.k, far.shape[1]) - 1]
 
     def leaves(self, most: int, random_state: int) -> tuple[Indices, Indices]:
-        return leaves(padded(self.values), most, random_state)
+        is_padded = self.values.shape[1] == self.width
+        return leaves(self.values if is_padded else padded(self.values), most, random_state)
 
     def points(self, g: Groups) -> Floats:
         return g.summary
@@ -109,8 +128,22 @@ class SquaredError(GroupLoss):
     def part(self, rows: Any) -> SquaredError:
         return SquaredError(self.values[rows], self.k, self._weighting_of(rows), origin=self.origin)
 
-    def reordered(self, order: Indices) -> SquaredError:
-        return SquaredError(self.values[order], self.k, self._weighting_of(order))
+    def reordered(self, order: Indices, *, in_place: bool = False) -> SquaredError:
+        weighting = self._weighting_of(order)
+        if not (in_place and self.may_overwrite):
+            return SquaredError(self.values[order], self.k, weighting)
+        values = self.values
+        for j in range(values.shape[1]):
+            values[:, j] = values[order, j]
+        del self.values
+        return SquaredError(values, self.k, weighting, may_overwrite=True)
+
+    def keep_records_only(self) -> None:
+        if self.may_overwrite and self.values.shape[1] == self.width:
+            self.__dict__["records"] = np.subtract(self.values, self.origin, out=self.values)
+        else:
+            _ = self.records
+        del self.values
 
     def _weighting_of(self, rows: Any) -> Floats | None:
         return None if self.weighting is None else self.weighting[rows]

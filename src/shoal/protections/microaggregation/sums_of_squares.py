@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.arrays import Floats
+from shoal.arrays import Floats, in_slices
 from shoal.engine.partition.partition import KPartition
 
 
 def sse_of(partition: KPartition, values: Floats, weights: Floats | None = None) -> float:
     """Return SSE."""
     centroids = partition.centroids(values, weights)
-    values = np.asarray(values, dtype=np.float64).reshape(partition.n, -1)
-    squares = ((values - centroids[partition.labels]) ** 2).sum(axis=1)
+    values, labels = np.asarray(values, dtype=np.float64).reshape(partition.n, -1), partition.labels
+    parts = [((values[rows] - centroids[labels[rows]]) ** 2).sum(axis=1) for rows in in_slices(partition.n)]
+    squares = np.concatenate(parts)
     return float(squares.sum() if weights is None else (weights * squares).sum())
 
 
@@ -41,5 +42,6 @@ def sse_by_column(partition: KPartition, values: Floats, weights: Floats | None 
 def total_squares(values: Floats, weights: Floats | None = None) -> float:
     """Return SST."""
     values = np.asarray(values, dtype=np.float64)
-    squares = ((values - np.average(values, axis=0, weights=weights)) ** 2).sum(axis=1)
+    mean = np.average(values, axis=0, weights=weights)
+    squares = np.concatenate([((values[rows] - mean) ** 2).sum(axis=1) for rows in in_slices(len(values))])
     return float(squares.sum() if weights is None else (weights * squares).sum())

@@ -144,13 +144,29 @@ def merged_for_units(
     partition: KPartition, scaled: Floats, k: int, units: Ints, weights: Floats | None = None
 ) -> KPartition:
     """Merge groups with fewer than k units with the nearest group, by centroids, until every group has k units."""
-    labels = np.array(partition.labels)
-    while True:
+
+    def few(labels: Ints) -> Ints:
         counts = units_per_group(labels, units)
-        small = np.flatnonzero(counts < k)
+        return np.where(counts < k, counts, -1)
+
+    return merged(partition, scaled, few, weights)
+
+
+def merged(
+    partition: KPartition, points: Floats, lacking: Callable[[Ints], Ints], weights: Floats | None = None
+) -> KPartition:
+    """Merge groups that lack something with the nearest group, by centroids, until none lacks anything.
+
+    Args:
+        lacking: What each group of some labels has of what it lacks, the least first to merge; -1 if it lacks nothing.
+    """
+    labels = np.array(partition.labels)
+    while labels.max() > 0:
+        counts = lacking(labels)
+        small = np.flatnonzero(counts >= 0)
         if not small.size:
             break
-        nearest = _nearest(KPartition(labels).centroids(scaled, weights))
+        nearest = _nearest(KPartition(labels).centroids(points, weights))
         labels = by_first_record(_merge(counts, small, nearest)[labels])
     if labels.max() + 1 == partition.groups:
         return partition

@@ -15,6 +15,8 @@ from shoal.protections.parameters import (
     DistanceOfT,
     Effort,
     LabelLength,
+    LeafRecords,
+    LeafRounds,
     RequiredL,
     RequiredT,
     Seed,
@@ -59,7 +61,27 @@ RECODE = Protection(
         ),
     ),
     promises=(KAnonymity, LDiversity, TCloseness),
-    instead_of_files="Put the data into one file, or use shoal generalize or shoal suppress, which protect a folder.",
+    on_files="leaves.protect",
+    on_files_options=(
+        "k",
+        "quasi",
+        "loss",
+        "taxonomy",
+        "steps",
+        "round_ends",
+        "importance",
+        "style",
+        "labels",
+        "l",
+        "t",
+        "distance",
+        "missing",
+        "method",
+        "effort",
+        "leaf",
+        "rounds",
+        "seed",
+    ),
     methods=METHODS,
     files=(("legend", "save_legend", "Write the values of every cut label here (CSV). Publish it with the release."),),
     place=2,
@@ -116,6 +138,17 @@ def recode(
     bound: Annotated[
         bool, Option("Also compute a lower bound of the loss. It compares all pairs of records.", excludes="sets")
     ] = False,
+    front: Annotated[
+        bool,
+        Option(
+            "Also recode for multiples of k, higher l and fewer suppressed records, and show what each costs.",
+            excludes="checkpoint",
+        ),
+    ] = False,
+    pick: Annotated[
+        int | None,
+        Option("Number of the solution of the Pareto front to take.", needs="front", default_text="the least loss"),
+    ] = None,
     missing: Annotated[
         Literal["category", "drop", "error"],
         Option("Handling of missing values. category: a value of its own. drop: remove the records. error: stop."),
@@ -134,6 +167,8 @@ def recode(
     resume: Annotated[
         bool, Option("Continue from the checkpoint.", of=SEARCH, needs="checkpoint", in_recipe=False)
     ] = False,
+    leaf: LeafRecords = 200_000,
+    rounds: LeafRounds = 1,
     seed: Seed = 0,
     threads: Threads = None,
     progress: Progress = silent,
@@ -142,7 +177,7 @@ def recode(
     """Replace the quasi-identifiers of each group of at least k records by intervals and sets of values.
 
     A number or a date becomes the interval of its group, a name the set of names, or the lowest node of a taxonomy that
-    covers the group. Records whose combination of values occurs k times already stay as they are. With sets, k holds
+    covers the group. Records stay as they are if at least k of them have the same values. With sets, k holds
     over each set of columns; sets that share a column are recoded together. suppress is the share of records that may
     be suppressed: Shoal suppresses no record or at least k. l may be a number, ("entropy", l) or ("recursive", c, l).
 
@@ -165,4 +200,6 @@ def recode(
         RecodingSearch(method, effort, seconds, checkpoint, resume, seed, bound),
         CellOptions(style, labels == "full", suppress, missing),
         sets=sets,
+        front=front,
+        pick=pick,
     )

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +73,11 @@ class RecodedColumn(ABC):
     def present(self) -> int:
         """The number of values without the missing one."""
         return len(self.codes.values) - self.has_missing
+
+    def with_codes(self, codes: Indices) -> Self:
+        """Return the column of other records with the same values."""
+        counts = np.bincount(codes, minlength=len(self.codes.values)).astype(np.int64)
+        return replace(self, values=replace(self.values, codes=replace(self.codes, codes=codes, counts=counts)))
 
     @property
     @abstractmethod

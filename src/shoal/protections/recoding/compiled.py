@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from shoal.engine.partition.kernels.rules import no_rules
 from shoal.engine.partition.space import search_kernels
 from shoal.protections.recoding.kernels.mondrian import median_cuts
-from shoal.protections.recoding.losses import NodeColumn, NodeLoss, RecodingLoss, SetColumn, ValueSetLoss, no_rules
+from shoal.protections.recoding.losses import NodeColumn, NodeLoss, RecodingLoss, SetColumn, ValueSetLoss
 
 
 def generic_kernels() -> list[tuple[Any, ...]]:

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from shoal.arrays import Floats, Indices
 from shoal.engine.control import current
-from shoal.engine.kernels.prefetch import filled
 from shoal.engine.partition.kernels.greedy import cut_from_top, greedy_groups, neighbours_in_order
 from shoal.engine.partition.kernels.groups import Groups, empty_groups
+from shoal.engine.partition.kernels.rules import GroupRules, no_rules
 from shoal.engine.partition.loss import GroupLoss
+from shoal.engine.partition.neighbours import neighbours_in_orders, random_sort_key
 from shoal.engine.partition.partition import KPartition
 from shoal.protections.recoding.effort import rebuilds
-from shoal.protections.recoding.kernels.rules import GroupRules
 from shoal.protections.recoding.kernels.tree_nodes import LANES, TreeNodes
 from shoal.protections.recoding.kernels.value_sets import ValueSets
 
@@ -35,11 +35,6 @@ BOTH_UP_TO = 60_000  # numbers of the records up to which cuts from the top are 
 WORD = 64  # names that the bits of a word hold
 SAMPLE, CUTS = 300, 3  # records that decide a cut, and random cuts that are tried per column
 COARSE_NODE = 1_000  # up to so many records, fewer decide it: the cut only sets their order in memory
-
-
-def no_rules(n: int) -> GroupRules:
-    """Return rules that allow every group of n records."""
-    return GroupRules(np.zeros((n, 0), np.int32), np.zeros((0, 4), np.int64), np.zeros((0, 3)), np.zeros(0))
 
 
 class RecodingLoss(GroupLoss):
@@ -111,13 +106,10 @@ class RecodingLoss(GroupLoss):
 
     def neighbours(self, count: int, *, seed: int, threads: int) -> tuple[Indices, Floats]:
         count = min(count, self.n - 1)
-        near = filled((self.n, count), -1, np.int32)
-        far = filled((self.n, count), np.inf)
-        rng, control, g = np.random.default_rng(seed), current(), self.state()
-        for _ in range(ORDERS if self.n > REACH else 1):
-            order = np.argsort(self._sort_key(rng), kind="stable")
-            neighbours_in_order(self.marker, g, order, REACH, near, far, control.flag)
-            control.check()
+        rng = np.random.default_rng(seed)
+        keys = (random_sort_key(self._keys, rng) for _ in range(ORDERS if self.n > REACH else 1))
+        orders = (np.argsort(key, kind="stable") for key in keys)
+        near, far = neighbours_in_orders(self.marker, self.state(), orders, REACH, count)
         self.ease = far[:, : max(1, min(self.k - 1, count))].max(axis=1)
         return near, np.where(np.isfinite(self.ease), self.ease, float(FULL))
 
@@ -162,17 +154,6 @@ class RecodingLoss(GroupLoss):
     @abstractmethod
     def _key_columns(self) -> list[tuple[Any, int]]:
         """Return small codes of the records by which they are sorted, each with its number of bits."""
-
-    def _sort_key(self, rng: np.random.Generator) -> NDArray[np.uint64]:
-        """Return a key by which records are sorted: random columns, as many as fit."""
-        key, free = np.zeros(self.n, dtype=np.uint64), 64
-        columns = self._keys
-        for c in rng.permutation(len(columns)):
-            codes, bits = columns[c]
-            if bits <= free:
-                key = (key << np.uint64(bits)) | codes
-                free -= bits
-        return key
 
     @cached_property
     def _keys(self) -> list[tuple[Any, int]]:

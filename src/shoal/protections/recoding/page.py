@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.protections.recoding.command import front_table
 from shoal.report import charts
 from shoal.report.page import Block, Charts, Grid, Text
 
@@ -38,11 +39,35 @@ def done(release: Any, min_records: int | None) -> list[Block]:
         if len(counts) > 1:
             drawn = charts.sizes(counts, "records in a group", "groups")
             blocks.append(Charts([("Groups by their size", drawn)], wide=True))
+    if "front" in facts:
+        blocks += _front(facts)
     cut = release.legend_rows()
     if cut:
         title = "Legend of cut labels" if len(cut) <= SHOWN else f"Legend of cut labels (the first {SHOWN})"
         blocks.append(Grid(["column", "category", "values"], cut[:SHOWN], text=3, title=title))
     return blocks
+
+
+def _front(facts: dict[str, Any]) -> list[Block]:
+    """Return the Pareto front as charts of the loss against k, l and suppressed records, and as a table."""
+    front, taken = facts["front"], facts["front"][facts["pick"] - 1]
+    axes = (
+        ("Cost of a higher k", "k", "k"),
+        ("Cost of a higher l", "l", "l"),
+        ("Cost of fewer suppressed records", "suppressed", "suppressed records"),
+    )
+    drawn = []
+    for title, key, head in axes:
+        others = [name for name in ("k", "l", "suppress") if name != ("suppress" if key == "suppressed" else key)]
+        points = [
+            (float(p[key] or 1 if key == "l" else p[key]), p["loss"], f"pick {i}")
+            for i, p in enumerate(front, start=1)
+            if all(p[name] == facts["front"][0][name] for name in others)
+        ]
+        if len({x for x, _, _ in points}) > 1:
+            at = (float(taken[key] or 1 if key == "l" else taken[key]), taken["loss"])
+            drawn.append((title, charts.choices(points, at, head, "loss", log=key == "k")))
+    return [*([Charts(drawn)] if drawn else []), front_table(facts)]
 
 
 def _typical(release: Any) -> list[list[Any]]:

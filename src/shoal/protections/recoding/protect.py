@@ -18,18 +18,20 @@ from shoal.engine.partition.kernels.greedy import neighbours_in_order
 from shoal.engine.partition.partition import KPartition, by_first_record
 from shoal.engine.partition.search.prepared import SearchSettings
 from shoal.errors import Stopped, UsageError, check_k
+from shoal.gate.promises import Diversity
+from shoal.measures.anonymity import class_sizes
 from shoal.measures.diversity import distinct_l, t_closeness
 from shoal.notices import notice
 from shoal.protections.class_release import class_promises
-from shoal.protections.class_rules import NOT_DIVERSE, Confidentiality, Rule, Rules
+from shoal.protections.class_rules import NOT_DIVERSE, Confidentiality, Rule, Rules, group_rules
 from shoal.protections.column_sets import check_sets
 from shoal.protections.recoding import RECODE
 from shoal.protections.recoding.columns import ColumnOptions, Cover, OrderedColumn, RecodedColumn, column_of
-from shoal.protections.recoding.kernels.rules import GroupRules
+from shoal.protections.recoding.front import FrontPoint, Goal, NotDiverseError, front_of, goals, place_of, points_of
 from shoal.protections.recoding.losses import FULL
 from shoal.protections.recoding.release import RecodedRelease
 from shoal.protections.recoding.task import RecodingTask
-from shoal.protections.values import check_types, is_finer, suppressed_beside, warn_of_identifiers
+from shoal.protections.values import check_types, is_countable, is_finer, suppressed_beside, warn_of_identifiers
 from shoal.sources.reading import as_table, refuse_roles
 from shoal.table.coded_values import finite_codes
 from shoal.table.column import ColumnCodes
@@ -95,8 +97,10 @@ def protect(
     output: CellOptions,
     *,
     sets: Sequence[Sequence[str]] | None,
+    front: bool = False,
+    pick: int | None = None,
 ) -> RecodedRelease:
-    """Form groups and return the release."""
+    """Form groups and return the release. front: also for a higher k and l, and with fewer suppressed records."""
     table = as_table(data, quasi=quasi)
     names = _quasi(table)
     clock = Clock()
@@ -108,23 +112,83 @@ def protect(
         raise UsageError("Suppressed records are stars, which need text. Use --style text, or remove --suppress.")
     options.check(names)
     chosen = (names,) if sets is None else check_sets(sets, names)
-    confidential = confidentiality.values(table)
-    rules = confidentiality.rules(confidential)
-    columns = {name: column_of(table, name, options) for name in names}
+    columns = _columns_of(table, names, options)
     shared = [[columns[name] for name in names if name in part] for part in _joined(chosen)]
     if len(shared) > 1 and searching.checkpoint is not None:
         raise UsageError("A checkpoint holds one search, but each set of columns has its own. Remove --checkpoint.")
-    tasks = [
-        RecodingTask(part, k, options.loss, _group_rules(confidential, rules, table.rows), searching.settings)
-        for part in shared
-    ]
-    for task in tasks:
-        _check_reachable(task)
-    groups = [_groups(task, searching, output.suppress) for task in tasks]
-    bound = _lower_bound(tasks[0]) if searching.bound and not output.suppress else None
-    protected = confidential, rules
+    run = Recoding(table, shared, chosen, options.loss, confidentiality, searching)
+    first = Goal(k, None if confidentiality.l is None else confidentiality.rule().l, output.suppress)
+    front_facts: dict[str, Any] = {}
+    if front:
+        points = front_of(points_of(goals(first, table.rows, run.highest_l), run.point))
+        taken = place_of(points, pick)
+        solution: Solution = points[taken].solution
+        front_facts = {"pick": taken + 1, "front": [point.figures() for point in points]}
+    else:
+        solution = run.solution(first)
+    bound = _lower_bound(solution.tasks[0]) if searching.bound and not solution.goal.suppress else None
     over = chosen if sets is not None else ()
-    return _release(table, groups, over, k, protected, bound, searching.method, output, clock)
+    return _release(table, solution, over, bound, searching.method, output, front_facts, clock)
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The groups that keep the guarantees of a goal, for each part of the columns."""
+
+    goal: Goal
+    tasks: Sequence[RecodingTask]
+    groups: Sequence[RecordGroups]
+    confidential: Mapping[str, ColumnCodes]
+    rules: Rules
+
+
+@dataclass(frozen=True, eq=False)
+class Recoding:
+    """What all solutions of a run share. columns: those of each part. sets: the columns over which k holds."""
+
+    table: Table
+    columns: Sequence[Sequence[RecodedColumn]]
+    sets: Sequence[Sequence[str]]
+    loss: str
+    confidentiality: Confidentiality
+    searching: RecodingSearch
+
+    @property
+    def highest_l(self) -> float:
+        """The smallest number of values of a confidential column; 1 if there is none, or one that has no values."""
+        names = self.table.roles.confidential
+        if not all(is_countable(self.table, name) for name in names):
+            return 1.0
+        return float(min((len(finite_codes(self.table, name).values) for name in names), default=1))
+
+    def solution(self, goal: Goal) -> Solution:
+        """Return groups for a goal; raise an error if not even all records together keep its rules."""
+        rule = self.confidentiality.rule()
+        diversity = None if goal.l is None else Diversity(goal.l, rule.kind, rule.c)
+        wanted = replace(self.confidentiality, l=diversity)
+        confidential = wanted.values(self.table)
+        rules = wanted.rules(confidential)
+        of_groups = group_rules(confidential, rules, self.table.rows)
+        tasks = [RecodingTask(part, goal.k, self.loss, of_groups, self.searching.settings) for part in self.columns]
+        if not all(task.keeps(np.zeros(task.n, dtype=np.int64))[0] for task in tasks):
+            raise NotDiverseError(NOT_DIVERSE)
+        groups = [_groups(task, self.searching, goal.suppress) for task in tasks]
+        return Solution(goal, tasks, groups, confidential, rules)
+
+    def point(self, goal: Goal) -> FrontPoint:
+        """Return the solution for a goal with its measures."""
+        solution = self.solution(goal)
+        every = [(part, column) for part in solution.groups for column in part.columns]
+        covers = {column.name: column.cover(part.labels, part.count, False) for part, column in every}
+        of_record = {column.name: covers[column.name].label[part.labels] for part, column in every}
+        losses = [_mean_loss(covers[column.name], of_record[column.name], part) for part, column in every]
+        starred = solution.groups[0].starred if len(solution.groups) == 1 else np.zeros(self.table.rows, dtype=bool)
+        smallest = min(
+            int(class_sizes([of_record[name][~starred] for name in chosen]).min(initial=self.table.rows))
+            for chosen in self.sets
+        )
+        loss = np.average(losses, weights=[column.weight for _, column in every])
+        return FrontPoint(goal, float(loss), smallest, int(starred.sum()), solution)
 
 
 def _quasi(table: Table) -> tuple[str, ...]:
@@ -133,6 +197,16 @@ def _quasi(table: Table) -> tuple[str, ...]:
     check_types(table, names, "recode")
     warn_of_identifiers(table, names)
     return tuple(names)
+
+
+def _columns_of(table: Table, names: Sequence[str], options: ColumnOptions) -> dict[str, RecodedColumn]:
+    """Return the values of each column; a stop ends the work between two columns of a large file."""
+    columns = {}
+    for name in names:
+        current().check()
+        columns[name] = column_of(table, name, options)
+    current().check()
+    return columns
 
 
 def _joined(sets: Sequence[Sequence[str]]) -> list[set[str]]:
@@ -144,20 +218,6 @@ def _joined(sets: Sequence[Sequence[str]]) -> list[set[str]]:
     return joined
 
 
-def _group_rules(confidential: Mapping[str, ColumnCodes], rules: Rules, n: int) -> GroupRules:
-    """Return the rules as the kernels read them."""
-    codes = [column.codes for column in confidential.values()]
-    shares = [column.counts / n for column in confidential.values()]
-    records = np.column_stack(codes).astype(np.int32) if codes else np.zeros((n, 0), np.int32)
-    reference = np.concatenate(shares) if shares else np.zeros(0)
-    return GroupRules(np.ascontiguousarray(records), rules.integers, rules.floats, reference)
-
-
-def _check_reachable(task: RecodingTask) -> None:
-    if not task.keeps(np.zeros(task.n, dtype=np.int64))[0]:
-        raise UsageError(NOT_DIVERSE)
-
-
 # -- suppression -------------------------------------------------------------------------------------------
 
 
@@ -167,7 +227,7 @@ def _groups(task: RecodingTask, searching: RecodingSearch, suppress: float) -> R
     if suppress > 0 and most < task.k:
         notice(
             f"--suppress {suppress:g} allows {most:,} of {task.n:,} records, fewer than k = {task.k}. Suppressed "
-            "records hide among each other only if there are at least k of them, so Shoal suppresses none"
+            "records hide among each other only if there are at least k of them, so Shoal suppresses none."
         )
     plain = searching.run(task)
     if most >= task.k and task.n - most >= 2 * task.k:
@@ -203,13 +263,7 @@ def _with_stars(task: RecodingTask, searching: RecodingSearch, most: int, plain:
 
 def _taken(task: RecodingTask, rows: Ints) -> RecodingTask:
     """Return the task on some of the records, with the same domains."""
-    columns = []
-    for column in task.columns:
-        codes = column.codes.codes[rows]
-        counts = np.bincount(codes, minlength=len(column.codes.values)).astype(np.int64)
-        columns.append(
-            replace(column, values=replace(column.values, codes=replace(column.codes, codes=codes, counts=counts)))
-        )
+    columns = [column.with_codes(column.codes.codes[rows]) for column in task.columns]
     rules = task.rules._replace(confidential=np.ascontiguousarray(task.rules.confidential[rows]))
     return replace(task, columns=columns, rules=rules)
 
@@ -250,19 +304,23 @@ def _lower_bound(task: RecodingTask) -> float | None:
     return None if control.stopped else float(far[:, -1].mean() / FULL)
 
 
+def _mean_loss(cover: Cover, of_record: Ints, part: RecordGroups) -> float:
+    """Return the mean loss of a column's cells. of_record: the text of each record."""
+    return float(np.where(part.starred, 1.0, cover.losses[of_record]).mean())
+
+
 def _release(
     table: Table,
-    groups: Sequence[RecordGroups],
+    solution: Solution,
     sets: tuple[tuple[str, ...], ...],
-    k: int,
-    protected: tuple[Mapping[str, ColumnCodes], Rules],
     bound: float | None,
     method: str,
     output: CellOptions,
+    front_facts: Mapping[str, Any],
     clock: Clock,
 ) -> RecodedRelease:
-    """Return the release with its values and its measures. protected: the confidential columns and their rules."""
-    confidential, rules = protected
+    """Return the release with its values and its measures. front_facts: the Pareto front, if there is one."""
+    k, groups, confidential, rules = solution.goal.k, solution.groups, solution.confidential, solution.rules
     new: dict[str, Any] = {}
     losses: dict[str, float] = {}
     legend: dict[str, dict[str, list[str]]] = {}
@@ -271,7 +329,7 @@ def _release(
     for part, column in every:
         cover = column.cover(part.labels, part.count, output.full)
         of_record = cover.label[part.labels]
-        losses[column.name] = float(np.where(part.starred, 1.0, cover.losses[of_record]).mean())
+        losses[column.name] = _mean_loss(cover, of_record, part)
         exact &= cover.is_exact[of_record] & ~part.starred
         used = np.unique(of_record[~part.starred])
         cut = {text: values for i, (text, values) in enumerate(_entries(cover)) if i in set(used.tolist()) and values}
@@ -301,11 +359,12 @@ def _release(
         "suppressed": 0 if starred is None else int(starred.sum()),
         "per_column": {column.name: {"kind": column.kind, "loss": losses[column.name]} for _, column in every},
         **({"lower_bound": bound} if bound is not None else {}),
+        **front_facts,
         **({"legend": legend} if legend and output.style == "text" else {}),
         **_search_facts(groups),
         **current().facts,
     }
-    solution = KPartition(by_first_record(groups[0].labels)) if len(groups) == 1 else None
+    partition = KPartition(by_first_record(groups[0].labels)) if len(groups) == 1 else None
     release = RecodedRelease(
         original=table,
         frame=suppressed_beside(table.protected(new), unassigned, starred),
@@ -313,13 +372,14 @@ def _release(
         promises=class_promises(changed, sets, k, by_name),
         k=None if sets else k,
         facts=facts,
-        solution=solution,
+        solution=partition,
         title=RECODE.title,
         rules=by_name,
         sets=sets,
         starred_beside=tuple(unassigned),
     )
-    facts |= _diversity(table, groups, confidential, by_name)
+    measured = confidential or {name: finite_codes(table, name) for name in table.roles.confidential}
+    facts |= diversity(groups, measured, by_name)
     facts |= {"effective_k": release.smallest_class(), **clock.read()}
     return release
 
@@ -333,10 +393,8 @@ def _cells(table: Table, column: RecodedColumn, cover: Cover, part: RecordGroups
     """Return the new values of a column; None if it stays as it is."""
     of_record = cover.label[part.labels]
     if style == "mean":
-        return _means(column, part)
-    plain = bool(cover.is_exact[of_record].all()) and column.values.is_exact
-    rounded = isinstance(column, OrderedColumn) and column.step > 0
-    if plain and not rounded and not column.has_missing and not part.starred.any():
+        return group_means(column, part)
+    if bool(cover.is_exact[of_record].all()) and is_kept(column) and not part.starred.any():
         if is_finer(table, column.name, column.codes):
             return np.array(column.codes.values, dtype=np.float64)[column.codes.codes] + 0.0
         return None
@@ -345,7 +403,13 @@ def _cells(table: Table, column: RecodedColumn, cover: Cover, part: RecordGroups
     return cells
 
 
-def _means(column: RecodedColumn, part: RecordGroups) -> Any:
+def is_kept(column: RecodedColumn) -> bool:
+    """Return whether a column stays as it is if every group has a single value of it."""
+    rounded = isinstance(column, OrderedColumn) and column.step > 0
+    return column.values.is_exact and not rounded and not column.has_missing
+
+
+def group_means(column: RecodedColumn, part: RecordGroups) -> Any:
     """Return the mean of each group's numbers or dates, or its most frequent name, the first of several."""
     codes, labels = column.codes, part.labels
     if codes.numeric:
@@ -368,11 +432,10 @@ def _means(column: RecodedColumn, part: RecordGroups) -> Any:
     return np.array(texts, dtype=object)[modes][labels]
 
 
-def _diversity(
-    table: Table, groups: Sequence[RecordGroups], confidential: Mapping[str, ColumnCodes], rules: Mapping[str, Rule]
+def diversity(
+    groups: Sequence[RecordGroups], columns: Mapping[str, ColumnCodes], rules: Mapping[str, Rule]
 ) -> dict[str, Any]:
     """Return the l and the t of the worst class and confidential column, if there are confidential columns."""
-    columns = confidential or {name: finite_codes(table, name) for name in table.roles.confidential}
     if not columns:
         return {}
     worst_l, worst_t = math.inf, 0.0

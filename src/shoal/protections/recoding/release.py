@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,8 +29,13 @@ class RecodedRelease(ClassRelease):
         """Write the values of every cut label as CSV: column, category, values."""
         source, output = self.original.source, None if self.recipe is None else self.recipe.output
         target = check_place(path, *([source.path] if source else []), *([output.file] if output else []))
-        with atomically(target) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(["column", "category", "values"])
-            writer.writerows(self.legend_rows())
+        write_legend(self.facts.get("legend", {}), target)
         return target
+
+
+def write_legend(legend: Mapping[str, Mapping[str, Sequence[str]]], target: Path) -> None:
+    """Write the values of cut labels, by column and label."""
+    with atomically(target) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["column", "category", "values"])
+        writer.writerows([name, text, " | ".join(held)] for name, cut in legend.items() for text, held in cut.items())

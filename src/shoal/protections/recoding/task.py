@@ -10,21 +10,35 @@ from typing import Any
 import numpy as np
 
 from shoal.arrays import Bools, Floats, Ints
+from shoal.engine.partition.kernels.rules import GroupRules, keeps_rules
 from shoal.engine.partition.search.prepared import SearchSettings
 from shoal.protections.recoding.columns import OrderedColumn, RecodedColumn, TreeColumn
-from shoal.protections.recoding.kernels.rules import GroupRules, keeps_rules
+from shoal.protections.recoding.effort import rebuilds
 from shoal.protections.recoding.losses import FULL, NodeLoss, RecodingLoss, ValueSetLoss
 
 
 @dataclass(frozen=True, eq=False)
 class RecodingTask:
-    """Columns whose combinations must occur at least k times. settings: of the search."""
+    """Columns whose combinations must occur at least k times.
+
+    Attributes:
+        settings: The settings of the search.
+        whole: The records of the table of which these are a part; the work per record depends on it.
+        share: The share of that work.
+    """
 
     columns: Sequence[RecodedColumn]
     k: int
     kind: str
     rules: GroupRules
     settings: SearchSettings
+    whole: int | None = None
+    share: float = 1.0
+
+    def rebuilds(self, n: int) -> int:
+        """Return how many times groups of n of the records are rebuilt."""
+        parts = 1.0 if self.whole is None else self.whole / self.n
+        return max(1, int(self.share * rebuilds(round(n * parts), self.k, self.settings.effort) / parts))
 
     @property
     def n(self) -> int:

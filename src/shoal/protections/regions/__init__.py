@@ -15,7 +15,7 @@ from shoal.spelling import ColumnValues, Names, NumberPerColumn, Numbers, Word
 
 if TYPE_CHECKING:
     from shoal.engine.control import Control
-    from shoal.protections.regions.protect import GroupRelease
+    from shoal.protections.regions.release import GroupRelease
 
 METHODS = (
     Method("flow", "The swaps with the lowest distortion, and a lower bound of it"),
@@ -111,13 +111,21 @@ def mask_group(
             excludes="thresholds",
         ),
     ] = "largest",
-    restriction: Annotated[RestrictionShape, Option("Shape of the compatibility above the threshold.")] = "zmf",
+    restriction: Annotated[
+        RestrictionShape,
+        Option(
+            "How compatibility falls above the threshold. zmf: in a smooth curve. linear: in a straight line. step: "
+            "at once."
+        ),
+    ] = "zmf",
     root: Annotated[bool, Option("Compute compatibility as printed in the publication, with a square root.")] = False,
     alpha: Annotated[float, share("Level of the tau test that finds the original outliers.")] = 0.01,
     alphas: Annotated[
         Sequence[float], Option("Levels of the tau test at which the group is hidden.", spelling=Numbers())
     ] = ALPHAS,
-    side: Annotated[Side, Option("Side of the tau test.")] = "both",
+    side: Annotated[
+        Side, Option("Side of the tau test. upper: only values above the median can be outliers.")
+    ] = "both",
     compatibility: Annotated[
         float | None,
         Option("Smallest compatibility that a solution may have.", 0, 1, default_text="0.95, published: 0.5"),
@@ -131,7 +139,7 @@ def mask_group(
         int | None,
         Option(
             "Number of the solution to take, by distortion.",
-            default_text="the best protection at little more distortion, published: 1",
+            default_text="the best protection at slightly more than the lowest distortion, published: 1",
         ),
     ] = None,
     budget: Annotated[
@@ -177,7 +185,8 @@ def mask_group(
     `sensitivity` and `distortion` decide whether a solution is feasible.
     """
     options = {name: value for name, value in MASK.method_options(method, locals()).items() if value is not None}
-    from shoal.protections.regions.protect import Aim, Matching, OutlierChoice, Searching, Target, protect
+    from shoal.protections.regions.parameters import Aim, Matching, OutlierChoice, Searching, Target
+    from shoal.protections.regions.protect import protect
     from shoal.protections.regions.task import MaskingLimits
 
     usual_compatibility, usual_distortion = THRESHOLDS[settings]

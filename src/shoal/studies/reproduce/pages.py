@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal import __version__
-from shoal.report.figures import figure
+from shoal.report.figures import figures_of
 from shoal.sources.files import atomically
 from shoal.studies.reproduce.catalogue import ITEMS, of_entry
 from shoal.studies.reproduce.result import Result, ResultTable
@@ -52,7 +52,7 @@ def _section(table: ResultTable) -> str:
 def markdown_table(columns: list[str], rows: list[list[Any]]) -> str:
     """Return a Markdown table, with numbers aligned to the right."""
     right = [all(isinstance(row[j], int | float) for row in rows) for j in range(len(columns))]
-    cells = [[_in_words(figure(cell)) for cell in row] for row in [columns, *rows]]
+    cells = [[_in_words(cell) for cell in row] for row in figures_of([columns, *rows])]
     lines = [cells[0], ["---:" if r else "---" for r in right], *cells[1:]]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 

@@ -22,14 +22,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.arrays import Floats, Indices
+from shoal.arrays import Floats, Indices, Ints
 from shoal.engine.kernels.compiling import bare, inlined, kernel
 from shoal.engine.kernels.hashing import GOLDEN
 from shoal.engine.kernels.prefetch import LARGE, prefetch_element, prefetch_row
 from shoal.engine.kernels.randomness import draw
 from shoal.engine.partition.kernels.groups import Groups, prefetch_group, transfer
-from shoal.engine.partition.kernels.losses import entering, leaving, replacing, swapping
-from shoal.engine.partition.kernels.moves import create, dissolve, empty_log, resplit, take_back
+from shoal.engine.partition.kernels.losses import entering, leaving, replacing, rule_room, swapping
+from shoal.engine.partition.kernels.moves import allows, allows_all, create, dissolve, empty_log, resplit, take_back
 
 CREATE, DISSOLVE, RESPLIT, FEW = 1, 2, 3, 0
 # Every 128th proposal (less often for k >= 16) follows this cycle: a move of many records, or a common move. Every
@@ -73,7 +73,7 @@ def nearer(bits: np.uint64, width: int) -> Any:
 
 
 @bare
-def rotate(loss: Any, g: Groups, near: Indices, i: Any, b: Any, r: Any, limit: float) -> bool:
+def rotate(loss: Any, g: Groups, near: Indices, i: Any, b: Any, r: Any, limit: float, counts: Ints) -> bool:
     """Propose: i to b, a member of b to a third group c, and a member of c to i's group (none if c has room).
 
     Returns False if another worker owns c.
@@ -100,6 +100,15 @@ def rotate(loss: Any, g: Groups, near: Indices, i: Any, b: Any, r: Any, limit: f
         transfer(loss, g, m, c)
         if o != _NONE:
             transfer(loss, g, o, a)
+        if counts.size > 0 and not (
+            allows(loss, g, signed(a), counts)
+            and allows(loss, g, signed(b), counts)
+            and allows(loss, g, signed(c), counts)
+        ):
+            if o != _NONE:
+                transfer(loss, g, o, c)
+            transfer(loss, g, m, b)
+            transfer(loss, g, i, a)
     return True
 
 
@@ -193,6 +202,7 @@ def anneal(
     owner, worker = g.owner, g.worker
     width = near.shape[1]
     log = empty_log(g.most)
+    counts = np.zeros(rule_room(loss), dtype=np.int64)
     pool, lean = np.empty(2 * g.most, dtype=np.int32), np.empty(2 * g.most)
     ring = np.zeros((RING, 5), dtype=np.uint64)
     large = x.size > LARGE
@@ -236,10 +246,11 @@ def anneal(
                 delta = dissolve(loss, g, near, signed(a), log)
             else:
                 delta = resplit(loss, g, signed(a), signed(b), random_state, log, pool, lean)
-            if not delta <= limit * threshold(r):  # also if the change is NaN
+            is_accepted = delta <= limit * threshold(r)  # not if the change is NaN
+            if not is_accepted or (counts.size > 0 and not allows_all(loss, g, log, counts)):
                 take_back(loss, g, log)
         elif turn == 0:
-            if not rotate(loss, g, near, i, b, r, limit) and idle < proposals:
+            if not rotate(loss, g, near, i, b, r, limit, counts) and idle < proposals:
                 step, idle = step - 1, idle + 1
         else:
             m = _NONE
@@ -253,3 +264,7 @@ def anneal(
                 transfer(loss, g, i, b)
                 if m != _NONE:
                     transfer(loss, g, m, a)
+                if counts.size > 0 and not (allows(loss, g, signed(a), counts) and allows(loss, g, signed(b), counts)):
+                    if m != _NONE:
+                        transfer(loss, g, m, b)
+                    transfer(loss, g, i, a)

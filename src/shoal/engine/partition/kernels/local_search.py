@@ -7,18 +7,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from shoal.arrays import Indices
+import numpy as np
+
+from shoal.arrays import Indices, Ints
 from shoal.engine.kernels.compiling import bare, kernel
 from shoal.engine.kernels.prefetch import LARGE, prefetch_element, prefetch_row
 from shoal.engine.partition.kernels.groups import Groups, prefetch_group, transfer
-from shoal.engine.partition.kernels.losses import entering, leaving, swapping
+from shoal.engine.partition.kernels.losses import entering, leaving, rule_room, swapping
+from shoal.engine.partition.kernels.moves import exchange
 
 MOST_STEPS = 50  # of one record in one sweep: gains within rounding could repeat forever
 
 
 @bare
-def best_step(loss: Any, g: Groups, near: Indices, i: int, smallest_gain: float) -> bool:
-    """Make the best relocation or swap of i if it gains more than `smallest_gain`; return whether it does."""
+def best_step(loss: Any, g: Groups, near: Indices, i: int, smallest_gain: float, counts: Ints) -> bool:
+    """Make the best relocation or swap of i if it gains more than `smallest_gain`; return whether it does.
+
+    With rules, a move is tried before it counts: if it is allowed, it is taken back until the best one is known.
+    """
     x, w, summary, mass, member, size = g.x, g.w, g.summary, g.mass, g.member, g.size
     label, owner, worker, k = g.label, g.owner, g.worker, g.k
     a = label[i]
@@ -33,18 +39,30 @@ def best_step(loss: Any, g: Groups, near: Indices, i: int, smallest_gain: float)
         if size[a] > k and size[b] < g.most:
             delta = leaving(loss, x, w, summary, mass, member, size, a, i)
             delta += entering(loss, x, w, summary, mass, member, size, b, i)
-            if delta < best:
+            if delta < best and (counts.size == 0 or is_possible(loss, g, i, b, -1, counts)):
                 best, to, partner = delta, b, -1
         for s in range(size[b]):
             m = member[b, s]
             delta = swapping(loss, x, w, summary, mass, member, size, a, i, b, m)
-            if delta < best:
+            if delta < best and (counts.size == 0 or is_possible(loss, g, i, b, m, counts)):
                 best, to, partner = delta, b, m
     if to < 0:
         return False
     transfer(loss, g, i, to)
     if partner >= 0:
         transfer(loss, g, partner, a)
+    return True
+
+
+@bare
+def is_possible(loss: Any, g: Groups, i: int, b: int, m: int, counts: Ints) -> bool:
+    """Return whether the rules of the loss allow a relocation or swap; the records stay where they are."""
+    a = g.label[i]
+    if not exchange(loss, g, i, b, m, counts):
+        return False
+    if m >= 0:
+        transfer(loss, g, m, b)
+    transfer(loss, g, i, a)
     return True
 
 
@@ -63,12 +81,13 @@ def prefetch_ahead(g: Groups, near: Indices, i: int) -> None:
 def sweep(loss: Any, g: Groups, near: Indices, smallest_gain: float, first: int, last: int) -> int:
     """Sweep over the records first .. last - 1; return the number of improvements."""
     gained = 0
+    counts = np.zeros(rule_room(loss), dtype=np.int64)
     large = g.x.size > LARGE
     for i in range(first, last):
         if large and i + 3 < last:
             prefetch_ahead(g, near, i)
         for _ in range(MOST_STEPS):
-            if not best_step(loss, g, near, i, smallest_gain):
+            if not best_step(loss, g, near, i, smallest_gain, counts):
                 break
             gained += 1
     return gained

@@ -14,13 +14,18 @@ weight of a group), `member` and `size` (the records of each group). An infinite
     note_leaving, note_entering(loss, x, w, summary, mass, member, size, a, i)
                                                                     update the row, before the members change
 
-A search that rebuilds whole groups (`rebuild.py`) also needs
+A loss with rules, such as l-diversity, also needs
+
+    rule_room(loss)                                                 the numbers that `is_allowed` needs; 0 for no rules
+    is_allowed(loss, x, w, summary, mass, member, size, a, counts)  whether the rules of the loss allow the group;
+                                                                    `counts` has the loss's room for its own use
+
+A loss without rules implements them too, with 0 and True: then the compiler removes the check. A search that rebuilds
+whole groups (`rebuild.py`) needs `is_allowed` and
 
     joining(loss, x, w, summary, mass, member, size, b, i, limit)   change of b's cost if i joins, rules ignored; or
                                                                     any number from `limit` on if it is not smaller
     group_cost(loss, x, w, summary, mass, member, size, a)          a's cost, read from its row
-    is_allowed(loss, x, w, summary, mass, member, size, a, counts)  whether the rules of the loss allow the group;
-                                                                    `counts` has the loss's `room` for its own use
 """
 
 from __future__ import annotations
@@ -75,12 +80,16 @@ def is_allowed(*_: Any) -> bool:
     raise NotImplementedError
 
 
-def implement(function: Callable[..., Any], marker: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make the decorated function the implementation of `function` wherever its first argument is a `marker`."""
+def rule_room(*_: Any) -> int:
+    raise NotImplementedError
+
+
+def implement(function: Callable[..., Any], *markers: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make the decorated function the implementation of `function` wherever its first argument is one of `markers`."""
 
     def decorate(implementation: Callable[..., Any]) -> Callable[..., Any]:
         def choose(*args: Any) -> Callable[..., Any] | None:
-            return implementation if getattr(args[0], "instance_class", None) is marker else None
+            return implementation if getattr(args[0], "instance_class", None) in markers else None
 
         def register() -> None:
             from numba.extending import overload

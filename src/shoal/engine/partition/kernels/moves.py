@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.arrays import Floats, Indices
+from shoal.arrays import Floats, Indices, Ints
 from shoal.engine.kernels.compiling import bare, inner
 from shoal.engine.kernels.randomness import below
 from shoal.engine.partition.kernels.groups import Groups, next_vacant, transfer
-from shoal.engine.partition.kernels.losses import apart, entering, leaving, swapping
+from shoal.engine.partition.kernels.losses import apart, entering, is_allowed, leaving, swapping
 
 
 @inner
@@ -47,6 +47,41 @@ def take_back(loss: Any, g: Groups, log: Indices) -> None:
     for s in range(log[log.size - 1] - 1, -1, -1):
         transfer(loss, g, log[2 * s], log[2 * s + 1])
     log[log.size - 1] = 0
+
+
+@bare
+def allows(loss: Any, g: Groups, a: int, counts: Ints) -> bool:
+    """Return whether the rules of the loss allow a group; an empty one is allowed."""
+    if g.size[a] == 0:
+        return True
+    return bool(is_allowed(loss, g.x, g.w, g.summary, g.mass, g.member, g.size, a, counts))
+
+
+@bare
+def allows_all(loss: Any, g: Groups, log: Indices, counts: Ints) -> bool:
+    """Return whether the rules of the loss allow every group that the transfers in the log have changed."""
+    for s in range(log[log.size - 1]):
+        if not (allows(loss, g, log[2 * s + 1], counts) and allows(loss, g, g.label[log[2 * s]], counts)):
+            return False
+    return True
+
+
+@bare
+def exchange(loss: Any, g: Groups, i: int, b: int, m: int, counts: Ints) -> bool:
+    """Move record i to group b, and record m of b (-1 for none) to i's group, unless the rules of the loss forbid it.
+
+    Returns whether the records were moved.
+    """
+    a = g.label[i]
+    transfer(loss, g, i, b)
+    if m >= 0:
+        transfer(loss, g, m, a)
+    if counts.size == 0 or (allows(loss, g, a, counts) and allows(loss, g, b, counts)):
+        return True
+    if m >= 0:
+        transfer(loss, g, m, b)
+    transfer(loss, g, i, a)
+    return False
 
 
 @bare

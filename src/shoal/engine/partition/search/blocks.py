@@ -50,9 +50,12 @@ def blocks(
         hot: The first temperature.
     """
     n, work = loss.n, loss.large_proposals(settings.effort)
+    if start is None and loss.starts_whole:
+        start = loss.first()
     levels = int(np.clip(work // n // PROPOSALS_PER_LEVEL, *LEVELS))
-    search = PreparedSearch(loss, control, settings, method="blocks", proposals=work, place=(0,))
+    search = PreparedSearch(loss, control, settings, method="blocks", proposals=work, place=(0,), in_place=True)
     chain, sweeps, first = _resumed(search.checkpoint) if settings.resume else _first(search, start)
+    search.loss.keep_records_only()
     space = search.space
     before = space.state(first)[1]
     g, current = space.state(chain.labels)

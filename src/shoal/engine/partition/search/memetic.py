@@ -22,10 +22,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
-from shoal.arrays import Indices
+from shoal.arrays import Indices, Ints
 from shoal.engine.control import Control
 from shoal.engine.partition.chains import Chain, run_chains
 from shoal.engine.partition.kernels.trees import cut
@@ -242,13 +240,30 @@ def regions(space: SearchSpace, labels: Indices, random_state: int) -> NDArray[n
 
 def cross(space: SearchSpace, one: Indices, other: Indices) -> Indices:
     """Return a cross: of every set of records that both divide into whole groups, the groups of the cheaper one."""
-    groups, both = int(one.max()) + 1, int(one.max()) + int(other.max()) + 2
-    shared = coo_array((np.ones(space.n, dtype=np.int8), (one, other + groups)), shape=(both, both))
-    islands, island = connected_components(shared, directed=False)
-    dearer = np.zeros(islands)
-    np.add.at(dearer, island[:groups], space.loss.costs(one))
-    np.add.at(dearer, island[groups:], -space.loss.costs(other))
-    return np.where(dearer[island[one]] > space.smallest_gain, other + groups, one).astype(np.int32)
+    island = islands(one, other)
+    dearer = np.zeros(island.size)
+    np.add.at(dearer, island, space.loss.costs(one))
+    np.add.at(dearer, _first_of(other, island[one]), -space.loss.costs(other))
+    return np.where(dearer[island[one]] > space.smallest_gain, other + island.size, one).astype(np.int32)
+
+
+def islands(one: Indices, other: Indices) -> Ints:
+    """Return, per group of one, the first group of its island: a set of records that both divide into whole groups."""
+    island = np.arange(int(one.max()) + 1)
+    while True:
+        joined = island.copy()
+        np.minimum.at(joined, one, _first_of(other, island[one])[other])
+        joined = joined[joined]  # halves long chains of groups
+        if np.array_equal(joined, island):
+            return island
+        island = joined
+
+
+def _first_of(labels: Indices, values: Ints) -> Ints:
+    """Return the smallest value in each group."""
+    first = np.full(int(labels.max()) + 1, values.max(initial=0))
+    np.minimum.at(first, labels, values)
+    return first
 
 
 def inherit(loss: GroupLoss, one: Indices, other: Indices) -> Indices:

@@ -46,6 +46,7 @@ class PreparedSearch:
 
     Args:
         place: What the random numbers of the memory order depend on besides the seed.
+        in_place: Whether the search does not need the loss of the file's order any more.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class PreparedSearch:
         method: str,
         proposals: int,
         place: tuple[int, ...] = (),
+        in_place: bool = False,
     ) -> None:
         self._started = time.process_time()
         check_k(file_loss.k, file_loss.n)
@@ -66,7 +68,7 @@ class PreparedSearch:
         prepare(file_loss)
         control.stage("", proposals, 100.0 / self.total if self.total > 0 else 1.0)
         self._order, self.leaves = memory_order(file_loss, random_state_of(settings.seed, *place))
-        self.loss = file_loss.reordered(self._order)
+        self.loss = file_loss.reordered(self._order, in_place=in_place)
 
     @cached_property
     def first(self) -> KPartition:

@@ -40,14 +40,19 @@ DISSOLVED = 0.05  # the share of rebuilds that try to make one group fewer
 
 
 def rebuild(
-    loss: GroupLoss, control: Control, settings: SearchSettings, start: NDArray[Any] | None = None
+    loss: GroupLoss,
+    control: Control,
+    settings: SearchSettings,
+    start: NDArray[Any] | None = None,
+    work: int | None = None,
 ) -> KPartition:
     """Return a partition: first groups in blocks, then groups that are rebuilt again and again.
 
     Args:
         start: Labels of groups of k to `most` records to start from, instead of the loss's first partition.
+        work: The number of rebuilds, instead of that of the effort.
     """
-    work = loss.proposals(settings.effort)
+    work = loss.proposals(settings.effort) if work is None else work
     search = PreparedSearch(loss, control, settings, method="rebuild", proposals=work)
     if search.loss.n < 2 * loss.k:
         return search.result(np.zeros(loss.n, dtype=np.int32), {"effort": settings.effort})

@@ -17,19 +17,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Indices, Ints
 from shoal.engine.kernels.compiling import inlined
 from shoal.engine.kernels.distance import squared
 from shoal.engine.partition.kernels.losses import (
     apart,
     entering,
     implement,
+    is_allowed,
     leaving,
     note_entering,
     note_leaving,
     replacing,
+    rule_room,
     summarize,
     swapping,
 )
+from shoal.engine.partition.kernels.rules import keeps_rules
 
 Rows = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -44,12 +48,53 @@ class Squares(NamedTuple):
     """Marks the weighted sum of squared distances to the centroid."""
 
 
-@implement(apart, Squares)
+class RuledSquares(NamedTuple):
+    """Marks the same loss, of groups that must keep rules. The fields are those of `GroupRules`."""
+
+    confidential: Indices
+    integers: Ints
+    floats: NDArray[np.float64]
+    reference: Vector
+
+
+@implement(rule_room, Squares)
+def _no_rules(loss: Squares) -> int:
+    return 0
+
+
+@implement(is_allowed, Squares)
+def _allowed(
+    loss: Squares, x: Rows, w: Vector, summary: Rows, mass: Vector, member: Table, size: Column, a: int, counts: Ints
+) -> bool:
+    return True
+
+
+@implement(rule_room, RuledSquares)
+def _rule_room(loss: RuledSquares) -> int:
+    return int(loss.reference.size)
+
+
+@implement(is_allowed, RuledSquares)
+def _is_allowed(
+    loss: RuledSquares,
+    x: Rows,
+    w: Vector,
+    summary: Rows,
+    mass: Vector,
+    member: Table,
+    size: Column,
+    a: int,
+    counts: Ints,
+) -> bool:
+    return keeps_rules(loss, member, size, a, counts)
+
+
+@implement(apart, Squares, RuledSquares)
 def _apart(loss: Squares, x: Rows, i: int, j: int) -> float:
     return squared(x, i, x, j)
 
 
-@implement(leaving, Squares)
+@implement(leaving, Squares, RuledSquares)
 def _leaving(
     loss: Squares, x: Rows, w: Vector, summary: Rows, mass: Vector, member: Table, size: Column, a: int, i: int
 ) -> float:
@@ -58,7 +103,7 @@ def _leaving(
     return float(-w[i] * mass[a] / (mass[a] - w[i]) * squared(x, i, summary, a))
 
 
-@implement(entering, Squares)
+@implement(entering, Squares, RuledSquares)
 def _entering(
     loss: Squares, x: Rows, w: Vector, summary: Rows, mass: Vector, member: Table, size: Column, b: int, i: int
 ) -> float:
@@ -67,7 +112,7 @@ def _entering(
     return float(w[i] * mass[b] / (mass[b] + w[i]) * squared(x, i, summary, b))
 
 
-@implement(replacing, Squares)
+@implement(replacing, Squares, RuledSquares)
 def _replacing(
     loss: Squares, x: Rows, w: Vector, summary: Rows, mass: Vector, member: Table, size: Column, a: int, i: int, j: int
 ) -> float:
@@ -81,7 +126,7 @@ def _replacing(
     return float(w[j] * rest / (rest + w[j]) * distance - w[i] * mass[a] / rest * old)
 
 
-@implement(swapping, Squares)
+@implement(swapping, Squares, RuledSquares)
 def _swapping(
     loss: Squares,
     x: Rows,
@@ -119,7 +164,7 @@ def _exchange(x: Rows, i: Any, j: Any, y: Rows, p: Any, z: Rows, q: Any, factor:
     return (s0 + s2) + (s1 + s3)
 
 
-@implement(summarize, Squares)
+@implement(summarize, Squares, RuledSquares)
 def _summarize(
     loss: Squares, x: Rows, w: Vector, summary: Rows, mass: Vector, member: Table, size: Column, a: int
 ) -> float:
@@ -142,7 +187,7 @@ def _summarize(
     return cost
 
 
-@implement(note_leaving, Squares)
+@implement(note_leaving, Squares, RuledSquares)
 def _note_leaving(
     loss: Squares, x: Rows, w: Vector, summary: Rows, mass: Vector, member: Table, size: Column, a: int, i: int
 ) -> None:
@@ -153,7 +198,7 @@ def _note_leaving(
             summary[a, c] -= share * (x[i, c] - summary[a, c])
 
 
-@implement(note_entering, Squares)
+@implement(note_entering, Squares, RuledSquares)
 def _note_entering(
     loss: Squares, x: Rows, w: Vector, summary: Rows, mass: Vector, member: Table, size: Column, b: int, i: int
 ) -> None:

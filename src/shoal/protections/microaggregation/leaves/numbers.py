@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.arrays import Floats, Ints
-from shoal.engine.kernels.hashing import GOLDEN
 
 BITS = 60  # of a number from 0 to 1, as a whole number
 HALF = 30
@@ -112,15 +111,6 @@ def gini(masses: Sequence[int]) -> float:
     """Return the probability that two records differ: the sum of p(1 - p), from whole sums."""
     total = sum(masses)
     return float(sum(Fraction(mass, total) * (1 - Fraction(mass, total)) for mass in masses))
-
-
-def hashed(rows: Ints, seed: int) -> NDArray[np.uint64]:
-    """Return a random 64-bit number for each row number (the finalizer of SplitMix64)."""
-    x = rows.astype(np.uint64) + np.uint64(seed % 2**64)
-    x = (x + np.uint64(1)) * np.uint64(GOLDEN)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
-    return np.asarray(x ^ (x >> np.uint64(31)))
 
 
 def decimals(values: NDArray[np.float64], k: int) -> int | None:

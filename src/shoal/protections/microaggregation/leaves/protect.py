@@ -13,11 +13,23 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal.arrays import Floats, Indices, Ints
 from shoal.engine.control import current
 from shoal.errors import InputError, UsageError, check_k
 from shoal.folders.columns import check_checksums
+from shoal.folders.leaves import (
+    LeafUnit,
+    Slices,
+    check_leaf,
+    leaves_of,
+    new_values,
+    sample_limit,
+    slices_of,
+    slices_of_file,
+    units_of,
+)
 from shoal.folders.release import StagedResult
 from shoal.folders.staging import Facts, Staging, read_staged
 from shoal.folders.writing import Rows
@@ -38,7 +50,6 @@ from shoal.protections.microaggregation.leaves.numbers import (
 from shoal.protections.microaggregation.leaves.stages import (
     MEASURED,
     Columns,
-    LeafUnit,
     MeasureTask,
     ReadTask,
     RouteTask,
@@ -48,11 +59,9 @@ from shoal.protections.microaggregation.leaves.stages import (
     label_suffix,
     look,
     measure,
-    new_values,
     read,
     route,
     search,
-    units_of,
 )
 from shoal.protections.microaggregation.leaves.tree import Tree, build_tree
 from shoal.sources.scanning import Files
@@ -62,8 +71,6 @@ from shoal.table.roles import Roles
 from shoal.table.table import Table, all_constant, some_constant, too_wide
 
 METHODS = ("auto", "blocks")
-FEWEST = 20  # records of a leaf, in units of k
-SAMPLE_PER_LEAF, SAMPLE_AT_LEAST, SAMPLE_AT_MOST = 1_000, 20_000, 400_000
 NOT_YET = ("derived",)  # roles that a search by leaves does not support
 
 
@@ -93,14 +100,14 @@ class LeafValues:
     """The new values of one file, in slices of the staged files of the last round."""
 
     bases: tuple[Path, ...]
-    slices: tuple[tuple[int, int], ...]
+    slices: Slices
     first: int
     columns: NewColumns
 
     def frame(self, table: Table) -> Any:
         """Return the protected data frame of the file."""
         names, kinds = self.columns.names, self.columns.kinds
-        new = new_values(self.bases, self.slices, self.first, table.rows, len(names))
+        new = new_values(self.bases, self.slices, self.first, table.rows, self._columns)
         numbers, series = {}, {}
         for name, kind, made in zip(names, kinds, new, strict=True):
             if kind == "number":
@@ -114,6 +121,9 @@ class LeafValues:
         kind_of_whole = pl.Int64 if self.columns.integers else pl.Float64
         return frame.with_columns(frame.get_column(name).cast(kind_of_whole) for name in self.columns.whole)
 
+    def _columns(self, number: int, part: pl.DataFrame) -> list[NDArray[Any]]:
+        return [part[column(j)].to_numpy() for j in range(len(self.columns.names))]
+
 
 @dataclass(frozen=True, eq=False)
 class AllLeafValues:
@@ -126,9 +136,7 @@ class AllLeafValues:
 
     def of_file(self, number: int) -> LeafValues:
         """Return the new values of one file."""
-        starts = self.ends[:, number - 1].tolist() if number else [0] * len(self.bases)
-        slices = tuple(zip(starts, self.ends[:, number].tolist(), strict=True))
-        return LeafValues(self.bases, slices, self.first[number], self.columns)
+        return LeafValues(self.bases, slices_of_file(self.ends, number), self.first[number], self.columns)
 
 
 def protect_files(files: Files, staging: Staging, arguments: Mapping[str, Any], seed: int) -> StagedResult:
@@ -139,9 +147,7 @@ def protect_files(files: Files, staging: Staging, arguments: Mapping[str, Any], 
             "one file to use another method."
         )
     started, k = time.perf_counter(), int(arguments["k"])
-    leaf = int(arguments["leaf"])
-    if leaf < FEWEST * k:
-        raise UsageError(f"leaf must be at least {FEWEST} k = {FEWEST * k}, not {leaf}. Use a larger --leaf.")
+    leaf = check_leaf(int(arguments["leaf"]), k)
     [first] = staging.run("look", look, [(files.for_workers, tuple(arguments["quasi"]))], ())
     roles, names, kinds = Roles(**first["roles"]), tuple(first["names"]), tuple(first["kinds"])
     _check_roles(roles, arguments["aggregate"])
@@ -203,13 +209,12 @@ class _Search:
         """Return the facts, the staged files with the new values, and the facts of the last searches."""
         n, staging = self.rows.total, self.staging
         raw = self._range()
-        leaves = max(1, round(n / self.leaf))
-        size = min(max(SAMPLE_AT_LEAST, SAMPLE_PER_LEAF * leaves), SAMPLE_AT_MOST)
-        below = min(2**64 - 1, int(2**64 * (size / n))) if size < n else 2**64 - 1
+        leaves = leaves_of(n, self.leaf)
+        limit = sample_limit(n, leaves)
         largest = max(f["largest_weight"] for f in self.read_facts)
         files = self._files()
         measured = staging.run(
-            "measure", measure, [MeasureTask(file, raw, largest, self.seed, below) for file in files]
+            "measure", measure, [MeasureTask(file, raw, largest, self.seed, limit) for file in files]
         )
         columns = self._columns(raw, measured, largest)
         sample = pl.concat([read_staged(base) for base in staging.bases("measure")])
@@ -223,8 +228,8 @@ class _Search:
         totals = _Totals.of(self, columns, measured, largest)
         for turn in range(rounds + 1):
             tree = trees[turn + 1] if turn < rounds else None
-            units, slices = self._units(facts)
-            tasks = self._tasks(units, slices, turn, columns, tree, staging.bases(stage))
+            units = units_of(np.sum([f["counts"] for f in facts], axis=0).tolist(), self.leaf)
+            tasks = self._tasks(units, slices_of(units, facts), turn, columns, tree, staging.bases(stage))
             name = f"search-{turn}"
             before, stage = stage, name
             facts = staging.run(name, search, tasks)
@@ -323,17 +328,10 @@ class _Search:
             self.kinds, tuple(scales), self._digits(), self.whole, tuple(masses), self.arguments["aggregate"]
         )
 
-    def _units(self, facts: Sequence[Facts]) -> tuple[list[LeafUnit], list[tuple[tuple[int, int], ...]]]:
-        """Return the units of the next search, and where each lies in the staged files."""
-        counts = np.array([f["counts"] for f in facts])
-        units = units_of(counts.sum(axis=0).tolist(), self.leaf)
-        ends = np.concatenate([np.zeros((len(facts), 1), dtype=np.int64), np.cumsum(counts, axis=1)], axis=1)
-        return units, [tuple((int(e[u.first]), int(e[u.last + 1])) for e in ends) for u in units]
-
     def _tasks(
         self,
         units: Sequence[LeafUnit],
-        slices: Sequence[tuple[tuple[int, int], ...]],
+        slices: Sequence[Slices],
         turn: int,
         columns: Columns,
         tree: Tree | None,

@@ -31,7 +31,19 @@ from shoal.engine.partition.space import random_state_of, without_oversized
 from shoal.engine.warming import prepare_node
 from shoal.errors import InputError, counted
 from shoal.folders.columns import same_columns
-from shoal.folders.staging import Facts, LostFile, StagedOutput, read_staged, staged_file
+from shoal.folders.leaves import (
+    GROUP,
+    LATER_SHARE,
+    ROW,
+    LeafUnit,
+    Slices,
+    ends_of_files,
+    gathered,
+    is_drawn,
+    routed,
+    sorted_by_leaf,
+)
+from shoal.folders.staging import Facts, StagedOutput, read_staged
 from shoal.notices import notice
 from shoal.protections import generic_kernels
 from shoal.protections.microaggregation.leaves.labels import staged_values
@@ -40,7 +52,6 @@ from shoal.protections.microaggregation.leaves.numbers import (
     Scaling,
     decimals,
     group_means,
-    hashed,
     scaled,
     weighted_means,
     whole_sum,
@@ -63,9 +74,6 @@ MEASURED = ("number", "date")
 WEIGHT = "weight"  # the staged name of the weights
 UNIT = "unit"  # the staged name of the persons or households, as numbers that are the same in every file
 LATER_HOT = 0.12  # first temperature of a round: the groups are good already, but for the borders
-
-
-LATER_SHARE = 0.5  # of the proposals per record, in a round
 
 
 def column(j: int) -> str:
@@ -208,7 +216,7 @@ class MeasureTask:
     scales: tuple[Scaling, ...]
     largest: float
     seed: int
-    below: int
+    limit: int
 
 
 def measure(task: MeasureTask, output: StagedOutput) -> Facts:
@@ -229,7 +237,7 @@ def measure(task: MeasureTask, output: StagedOutput) -> Facts:
         squares.append(whole_sum(unit * unit if weights is None else weights * unit * unit))
         masses.append([])
     rows = np.arange(task.file.first, task.file.first + frame.height)
-    output.write(frame.filter(pl.Series(hashed(rows, task.seed) < np.uint64(task.below))))
+    output.write(frame.filter(pl.Series(is_drawn(rows, task.seed, task.limit))))
     mass = None if weights is None else whole_sum(weights)
     return {"totals": totals, "squares": squares, "masses": masses, "mass": mass}
 
@@ -247,47 +255,13 @@ def route(task: RouteTask, output: StagedOutput) -> Facts:
     """Stage the records of a file sorted by leaf, and return the number in each leaf."""
     frame = task.file.frame()
     leaf = task.tree.leaf_of(scaled([frame[column(j)].to_numpy() for j in range(len(task.scales))], task.scales))
-    order = np.argsort(leaf, kind="stable")
-    rows = np.arange(task.file.first, task.file.first + frame.height)[order]
-    output.write(pl.DataFrame([pl.Series("row", rows), pl.Series("group", rows), *frame[order].get_columns()]))
-    return {"counts": np.bincount(leaf, minlength=task.tree.leaves).tolist()}
+    rows = np.arange(task.file.first, task.file.first + frame.height)
+    ranked, counts = routed(frame, rows, rows, leaf, task.tree.leaves)
+    output.write(ranked)
+    return {"counts": counts}
 
 
 # -- leaves -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class LeafUnit:
-    """A run of leaves that are searched together, or one of `parts` parts of it, by a hash of the group."""
-
-    first: int
-    last: int
-    part: int = 0
-    parts: int = 1
-
-
-def units_of(counts: Sequence[int], leaf: int) -> list[LeafUnit]:
-    """Return units of about `leaf` records: small leaves join their neighbours, and large ones are divided.
-
-    >>> [(u.first, u.last, u.parts) for u in units_of([100, 10, 90, 300], 100)]
-    [(0, 0, 1), (1, 2, 1), (3, 3, 3), (3, 3, 3), (3, 3, 3)]
-    """
-    runs: list[list[int]] = []  # first leaf, last leaf, records
-    open_run = False
-    for i, count in enumerate(counts):
-        if open_run:
-            runs[-1][1], runs[-1][2] = i, runs[-1][2] + count
-        else:
-            runs.append([i, i, count])
-        open_run = 2 * runs[-1][2] < leaf
-    if open_run and len(runs) > 1:
-        _, last, records = runs.pop()
-        runs[-1][1], runs[-1][2] = last, runs[-1][2] + records
-    units = []
-    for first, last, records in runs:
-        parts = 1 if 2 * records <= 3 * leaf else round(records / leaf)
-        units += [LeafUnit(first, last, part, parts) for part in range(parts)]
-    return units
 
 
 @dataclass(frozen=True, eq=False)
@@ -329,7 +303,7 @@ class SearchTask:
     unit: LeafUnit
     number: int
     bases: tuple[Path, ...]
-    slices: tuple[tuple[int, int], ...]
+    slices: Slices
     turn: int
     columns: Columns
     tree: Tree | None
@@ -344,8 +318,8 @@ def search(task: SearchTask, output: StagedOutput) -> Facts:
     """Search the groups of a unit; stage its records by the next tree, or, after the last round, the new values."""
     prepare_node(generic_kernels)
     started = time.process_time()
-    frame, scales = _gathered(task), task.columns.scales
-    rows, group = (frame[name].to_numpy() for name in ("row", "group"))
+    frame, scales = gathered(task.unit, task.bases, task.slices, task.seed, task.k), task.columns.scales
+    rows, group = (frame[name].to_numpy() for name in (ROW, GROUP))
     values = [frame[column(j)].to_numpy() for j in range(len(scales))]
     weights = frame[WEIGHT].to_numpy() if WEIGHT in frame.columns else None
     points = scaled(values, scales)
@@ -367,20 +341,16 @@ def search(task: SearchTask, output: StagedOutput) -> Facts:
     if task.tree is None:
         new = _new_values(task.columns, values, weights, partition)
         staged = {column(j): made[partition.labels] for j, made in enumerate(new)}
-        output.write(pl.DataFrame({"row": rows, **staged}))
-        ends = np.searchsorted(rows, [*task.files[1:], task.rows]).tolist()
+        output.write(pl.DataFrame({ROW: rows, **staged}))
+        ends = ends_of_files(rows, task.files, task.rows)
         facts |= {"ends": ends, "used": [sorted(set(made.tolist())) if made.dtype.kind == "i" else [] for made in new]}
         facts |= lost_by_column(task.columns, values, new, partition.labels, weights)
         if units is not None:
             facts["smallest_units"] = int(units_per_group(partition.labels, units).min())
         return {**facts, "cpu_seconds": time.process_time() - started}
-    leaf = task.tree.leaf_of(centroids)[partition.labels]
-    order = np.argsort(partition.labels, kind="stable")
-    # Rows are in order, so the first member of a group has the lowest number.
-    first = rows[order[np.cumsum(partition.sizes) - partition.sizes]][partition.labels]
-    ranked = np.lexsort((rows, first, leaf))
-    output.write(frame.with_columns(pl.Series("group", first))[ranked])
-    counts = np.bincount(leaf, minlength=task.tree.leaves).tolist()
+    next_leaf = task.tree.leaf_of(centroids)
+    ranked, counts = sorted_by_leaf(frame, partition.labels, next_leaf, task.tree.leaves)
+    output.write(ranked)
     return {**facts, "counts": counts, "cpu_seconds": time.process_time() - started}
 
 
@@ -451,19 +421,6 @@ def lost_by_column(
     return {"lost": lost, "moved": moved, "far": far}
 
 
-def _gathered(task: SearchTask) -> pl.DataFrame:
-    """Return the records of the unit in the order of their numbers."""
-    parts = []
-    for base, (start, stop) in zip(task.bases, task.slices, strict=True):
-        if stop > start:
-            part = read_staged(base, rows=(start, stop))
-            if task.unit.parts > 1:
-                chosen = hashed(part["group"].to_numpy(), task.seed + 1) % np.uint64(task.unit.parts)
-                part = part.filter(pl.Series(chosen == np.uint64(task.unit.part)))
-            parts.append(part)
-    return pl.concat(parts).sort("row")
-
-
 def _grouped(task: SearchTask, points: Floats, weights: Floats | None, group: Ints) -> KPartition:
     """Return the groups of the records of a unit."""
     n = len(points)
@@ -490,32 +447,3 @@ class LeafError(SquaredError):
         from shoal.protections.microaggregation.effort import large_proposals
 
         return max(1, int(self._share * (large_proposals(self._rows, effort) // self._rows))) * self.n
-
-
-# -- new values -------------------------------------------------------------------------------------
-
-
-def new_values(
-    bases: Sequence[Path], slices: Sequence[tuple[int, int]], first: int, rows: int, width: int
-) -> list[NDArray[Any]]:
-    """Return the new values of the records `first` to `first + rows - 1`, which are in these slices of staged files."""
-    values: list[NDArray[Any]] = []
-    filled: Indices = np.zeros(rows, dtype=np.int32)
-    for base, (start, stop) in zip(bases, slices, strict=True):
-        if stop == start:
-            continue
-        part = read_staged(base, rows=(start, stop))
-        place = part["row"].to_numpy() - first
-        if place[0] < 0 or place[-1] >= rows:
-            raise LostFile(str(staged_file(base)))
-        filled[place] += 1
-        columns = [part[column(j)].to_numpy() for j in range(width)]
-        values = values or [np.zeros(rows, dtype=new.dtype) for new in columns]
-        for whole, new in zip(values, columns, strict=True):
-            whole[place] = new
-    if not (filled == 1).all():
-        raise InputError(
-            f"The record {first + int((filled != 1).argmax()) + 1} has no new values in the staged files. Delete the "
-            "staging folder and run again."
-        )
-    return values

@@ -9,11 +9,13 @@ same bits.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.arrays import Floats, Indices, Ints
+from shoal.arrays import Bools, Floats, Ints
+from shoal.folders.leaves import LeafTree
 
 PAIRS = 25  # of records, of which the most distant pairs give the directions of a cut
 LINES = 4  # that are tried
@@ -22,34 +24,15 @@ NEAR = 0.02  # distance of a record that counts as near a cut, in standard devia
 
 
 @dataclass(frozen=True, eq=False)
-class Tree:
-    """The cuts of a tree. Node i sends a record to `left[i]` if its projection is at most `cuts[i]`.
-
-    Otherwise it sends the record to `right[i]`. A negative number -1 - l stands for leaf l. Leaves whose numbers are
-    neighbours are neighbours in the tree.
-    """
+class Tree(LeafTree):
+    """The cuts of a tree. Node i sends a record to the left if its projection is at most `cuts[i]`."""
 
     lines: Floats
     cuts: Floats
-    left: Indices
-    right: Indices
-    leaves: int
 
-    def leaf_of(self, points: Floats) -> Indices:
-        """Return the leaf of each point."""
-        leaf = np.zeros(len(points), dtype=np.int32)
-        if self.leaves == 1:
-            return leaf
-        stack: list[tuple[int, Ints]] = [(0, np.arange(len(points)))]
-        while stack:
-            node, rows = stack.pop()
-            goes_left = _projected(points, rows, self.lines[node]) <= self.cuts[node]
-            for child, chosen in ((self.left[node], rows[goes_left]), (self.right[node], rows[~goes_left])):
-                if child < 0:
-                    leaf[chosen] = -1 - child
-                elif chosen.size:
-                    stack.append((int(child), chosen))
-        return leaf
+    def goes_left(self, node: int, points: NDArray[Any], rows: Ints) -> Bools:
+        """Return which of the rows a node sends to the left."""
+        return np.asarray(_projected(points, rows, self.lines[node]) <= self.cuts[node])
 
 
 def build_tree(sample: Floats, leaves: int, seed: int, number: int) -> Tree:
@@ -79,8 +62,8 @@ def build_tree(sample: Floats, leaves: int, seed: int, number: int) -> Tree:
     grow(np.arange(len(sample)), 0, leaves)
     width = sample.shape[1]
     return Tree(
-        np.array(lines).reshape(len(cuts), width), np.array(cuts), np.array(left, np.int32), np.array(right, np.int32),
-        leaves,
+        np.array(left, np.int32), np.array(right, np.int32), leaves, np.array(lines).reshape(len(cuts), width),
+        np.array(cuts),
     )  # fmt: skip
 
 

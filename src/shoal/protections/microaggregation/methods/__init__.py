@@ -1,8 +1,8 @@
 """The methods that form groups, one module each, and a function that calls them by name.
 
 A method is a function `(values, k, *, options) -> KPartition` on scaled values. Its options are declared in
-`shoal.protections.microaggregation`. It may also take `weights`, `seed` if it draws random numbers, and `control` if it
-searches.
+`shoal.protections.microaggregation`. It may also take `weights`, `seed` if it draws random numbers, and, if it
+searches, `control` and another `loss` than the squared error of the values.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ import numpy as np
 
 from shoal.arrays import Floats
 from shoal.engine.control import Control
+from shoal.engine.partition.loss import GroupLoss
 from shoal.engine.partition.partition import KPartition
 from shoal.errors import check_k
 
-RUN = ("weights", "seed", "control")  # arguments that every call offers, and that a method need not take
+RUN = ("weights", "seed", "control", "loss")  # arguments that every call offers, and that a method need not take
 
 
 def function_of(name: str) -> Callable[..., KPartition]:
@@ -36,10 +37,11 @@ def group_records(
     weights: Floats | None = None,
     seed: int = 0,
     control: Control | None = None,
+    loss: GroupLoss | None = None,
     **options: Any,
 ) -> KPartition:
     """Return the partition of the method with this name."""
     function = function_of(name)
-    run = {"weights": weights, "seed": seed, "control": control}
+    run = {"weights": weights, "seed": seed, "control": control, "loss": loss}
     taken = {key: value for key, value in run.items() if key in inspect.signature(function).parameters}
     return function(np.ascontiguousarray(values, dtype=np.float64), check_k(k, len(values)), **taken, **options)

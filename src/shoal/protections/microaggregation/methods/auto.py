@@ -4,9 +4,9 @@ one column without weights: the optimum, which needs no proof
 up to 20,000 records: memetic search
 more records: annealing in blocks
 
-A small file without weights then gets a proof: column generation either proves that the groups are optimal, or finds
-better groups and proves those, or states the gap that is left when its budget of work is spent. In a file of fewer than
-2k records the only group is the optimum.
+A small file without weights whose loss is the squared error then gets a proof: column generation either proves that the
+groups are optimal, or finds better groups and proves those, or states the gap that is left when its budget of work is
+spent. In a file of fewer than 2k records the only group is the optimum.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from shoal.engine.control import Control
+from shoal.engine.partition.loss import GroupLoss
 from shoal.engine.partition.partition import KPartition
 from shoal.engine.partition.search.blocks import blocks
 from shoal.engine.partition.search.memetic import memetic
@@ -37,21 +38,22 @@ PROOF_WORK = {
 }
 
 
-def search(loss: SquaredError, control: Control, settings: SearchSettings) -> KPartition:
+def search(loss: GroupLoss, control: Control, settings: SearchSettings) -> KPartition:
     """Return the partition of the method that fits the file. The fact `chosen` names the method."""
-    if loss.values.shape[1] == 1 and loss.weighting is None:
+    plain = loss if type(loss) is SquaredError and loss.weighting is None else None
+    if plain is not None and plain.values.shape[1] == 1:
         if settings.checkpoint is not None or settings.resume:
             raise UsageError(
                 "A single column is solved at once, without a checkpoint. Leave out --checkpoint and --resume."
             )
-        name, partition = "univariate", univariate(loss.values, loss.k)
+        name, partition = "univariate", univariate(plain.values, loss.k)
     elif loss.n <= LARGE:
         name, partition = "memetic", memetic(loss, control, settings)
-        if loss.n < 2 * loss.k and loss.weighting is None:
-            partition = as_optimal(partition, loss.values)
-        elif _is_provable(loss) and not control.stopped:
+        if plain is not None and loss.n < 2 * loss.k:
+            partition = as_optimal(partition, plain.values)
+        elif plain is not None and _is_provable(plain) and not control.stopped:
             work = proof_work(loss.n, settings.effort)
-            partition = prove(loss.values, loss.k, partition, seconds=None, work=work, control=control)
+            partition = prove(plain.values, loss.k, partition, seconds=None, work=work, control=control)
     else:
         name, partition = "blocks", blocks(loss, control, settings)
     return replace(partition, facts={**partition.facts, "chosen": name})
@@ -66,7 +68,7 @@ def proof_work(n: int, effort: str) -> Work:
 
 
 def _is_provable(loss: SquaredError) -> bool:
-    return loss.weighting is None and loss.n <= PROOF_RECORDS and loss.k <= (TINY_K if loss.n <= TINY else PROOF_K)
+    return loss.n <= PROOF_RECORDS and loss.k <= (TINY_K if loss.n <= TINY else PROOF_K)
 
 
 auto = SearchMethod(search)

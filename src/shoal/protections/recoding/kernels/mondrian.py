@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from shoal.arrays import Bytes, Floats, Indices
 from shoal.engine.kernels.compiling import inner, kernel
-from shoal.protections.recoding.kernels.rules import GroupRules, keeps_rules
+from shoal.engine.partition.kernels.rules import GroupRules, keeps_rules
 
 
 @inner

@@ -19,7 +19,7 @@ from shoal.arrays import Floats, Indices, Ints
 from shoal.engine.kernels.compiling import inlined
 from shoal.engine.partition.kernels import losses
 from shoal.engine.partition.kernels.losses import implement
-from shoal.protections.recoding.kernels.rules import keeps_rules
+from shoal.engine.partition.kernels.rules import keeps_rules
 
 LANES = 8  # levels that are compared at once: their number is a multiple of it
 

@@ -19,7 +19,7 @@ from shoal.arrays import Floats, Indices, Ints
 from shoal.engine.kernels.compiling import inlined
 from shoal.engine.partition.kernels import losses
 from shoal.engine.partition.kernels.losses import implement
-from shoal.protections.recoding.kernels.rules import keeps_rules
+from shoal.engine.partition.kernels.rules import keeps_rules
 
 FAR = 1 << 62  # above all costs
 NOTHING = 1 << 40  # the smallest position of a group without positions; its largest one is -1

@@ -35,8 +35,21 @@ def search(task: RecodingTask, control: Control) -> KPartition:
         if left.size < 2 * task.k:
             return KPartition(labels, {"proposals": 0})
         loss = task.loss.part(left)
-    partition = rebuild(loss, control, task.settings, start)
+    partition = rebuild(loss, control, task.settings, start, task.rebuilds(loss.n))
     labels[left] = offset + partition.labels
+    return KPartition(labels, partition.facts)
+
+
+def improve(task: RecodingTask, groups: KPartition, control: Control) -> KPartition:
+    """Return better groups, from groups of at least k that keep the rules. Groups without loss stay as they are."""
+    fixed = (task.loss.costs(groups.labels) == 0) | (groups.sizes > task.loss.most)
+    left = np.flatnonzero(~fixed[groups.labels])
+    if left.size < 2 * task.k:
+        return groups
+    loss, start = task.loss.part(left), groups.labels[left]
+    partition = rebuild(loss, control, task.settings, start, task.rebuilds(loss.n))
+    labels = groups.labels.copy()
+    labels[left] = groups.groups + partition.labels
     return KPartition(labels, partition.facts)
 
 

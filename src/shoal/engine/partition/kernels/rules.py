@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.arrays import Floats, Indices, Ints
-from shoal.engine.kernels.compiling import bare
+from shoal.engine.kernels.compiling import bare, kernel
 
 ENTROPY, RECURSIVE = 2, 3
 ROUNDING = 1e-12
@@ -29,6 +29,11 @@ class GroupRules(NamedTuple):
     integers: Ints
     floats: NDArray[np.float64]
     reference: Floats
+
+
+def no_rules(n: int) -> GroupRules:
+    """Return rules that allow every group of n records."""
+    return GroupRules(np.zeros((n, 0), np.int32), np.zeros((0, 4), np.int64), np.zeros((0, 3)), np.zeros(0))
 
 
 @bare
@@ -107,3 +112,12 @@ def keeps_rules(rules: Any, member: Any, size: Any, a: int, counts: Ints) -> boo
         for s in range(size[a]):
             counts[rules.confidential[member[a, s], c]] = 0
     return keeps
+
+
+@kernel(lambda rules: ("void", rules, "int32[:, ::1]", "int32[::1]", "int32[::1]", "int8[::1]"))
+def check_groups(rules: Any, order: Indices, starts: Indices, sizes: Indices, keeps: NDArray[np.int8]) -> None:
+    """Write 1 for each group that keeps every rule, else 0. A group starts at its place in the order of the records."""
+    counts = np.zeros(rules.reference.size, dtype=np.int64)
+    for a in range(starts.size):
+        size = sizes[a : a + 1]
+        keeps[a] = 1 if keeps_rules(rules, order[:, starts[a] :], size, 0, counts) else 0
