@@ -192,6 +192,20 @@ def test_a_gap_is_never_shown_as_zero():
     assert _distance({**facts, "gap": 0.26}) == "gap 0.26 %"
 
 
+def test_a_large_table_says_what_memory_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from shoal.cli import protect
+    from shoal.protections.microaggregation.command import memory_needed
+
+    path = tmp_path / "in.csv"
+    path.write_text("x,y\n" + "".join(f"{i * 7 % 31},{i * 7 % 50}\n" for i in range(60)))
+    options = ["-k", "3", "--no-confidential", "--no-unit", "--keep-order", "-o", str(tmp_path / "out.csv")]
+    assert "GB of memory" not in run("microaggregate", str(path), *options).stderr
+    monkeypatch.setattr(protect, "MUCH_MEMORY", 1e6)
+    shown = run("microaggregate", str(path), *options).stderr
+    assert "This needs about 0.3 GB of memory, for 60 records and 2 columns." in shown
+    assert memory_needed(500_000, 20) == pytest.approx(0.47e9)  # as measured
+
+
 def test_the_loss_and_l_stand_in_the_recipe(people: Path, tmp_path: Path) -> None:
     """A repeated run gives the same file, and the recipe tells the release check that l is promised."""
     target, recipe = tmp_path / "out.csv", tmp_path / "run.toml"

@@ -42,6 +42,7 @@ from shoal.protections.protection import Parameter, Protection
 
 UNITS = {"s": "SECONDS"}
 PER_PROTECTION = ("quasi", "weight")  # roles that not every protection uses
+MUCH_MEMORY = 500e6  # bytes from which the command prints the need
 MOST_CHOICES = 5  # more choices than this have a section of their own
 
 
@@ -197,10 +198,23 @@ def run(protection: Protection, options: dict[str, Any]) -> None:
     written = {**_files(files), **named_files(protection, arguments, written=True)}
     delivery = Delivery(options, written, named_files(protection, arguments, written=False))
     table = read_table(options)
+    say_memory(protection, table.rows, len(table.columns))
     with progress_bar(protection.title.lower()) as progress:
         release = protection.function(table, progress=progress, **arguments)
     writers = {files[name]: getattr(release, method) for name, method, _ in protection.files if files[name] is not None}
     delivery.write(release, also=writers)
+
+
+def say_memory(protection: Protection, rows: int, columns: int) -> None:
+    """Print on stderr, before the work starts, how much memory a large table will need."""
+    estimate = getattr(protection.module("command"), "memory_needed", None)
+    needed = 0.0 if estimate is None else estimate(rows, columns)
+    if needed >= MUCH_MEMORY:
+        parts = " A folder of files needs less (--workers, --leaf)." if protection.on_files else ""
+        click.echo(
+            f"This needs about {needed / 1e9:.1f} GB of memory, for {rows:,} records and {columns} columns.{parts}",
+            err=True,
+        )
 
 
 def parts_of(protection: Protection) -> list[Protection]:

@@ -1,4 +1,4 @@
-"""What `shoal microaggregate` prints about a release, and what `shoal check` takes from its recipe."""
+"""What `shoal microaggregate` prints about a release, what `shoal check` takes from its recipe, and its memory."""
 
 from __future__ import annotations
 
@@ -7,6 +7,14 @@ from typing import Any
 
 from shoal.release import Release
 from shoal.report.page import Grid
+
+# The program, a record and a cell, from reading to the checked release (docs/explain/benchmarks.md, Memory).
+PROGRAM_BYTES, RECORD_BYTES, CELL_BYTES = 250e6, 40.0, 20.0
+
+
+def memory_needed(rows: int, columns: int) -> float:
+    """Return about how many bytes of memory a run on one table needs at most."""
+    return PROGRAM_BYTES + rows * (RECORD_BYTES + columns * CELL_BYTES)
 
 
 def show(release: Release) -> list[Grid]:
