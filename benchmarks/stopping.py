@@ -10,7 +10,7 @@ because the compilation of a kernel cannot be stopped.
 
 Seconds with the library of kernels, on two cores that other work kept busy: by another thread at most 0.17 (the front
 of column groups), by Ctrl-C at most 1.01 (mask by the memetic search), where the file is checked and written as well.
-docs/how-it-works.md has the table.
+docs/how-it-works.md has the table. On a machine with far more work, only the CPU seconds count.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import inspect
 import tomllib
@@ -33,6 +34,7 @@ def name_of(path: Path) -> str:
     return ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts)
 
 
+@functools.cache
 def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
@@ -179,3 +181,76 @@ def test_every_declared_protection_is_a_public_function(name: str) -> None:
     function = register()[name].function
     assert static_names()[function.__name__] == function.__module__
     assert getattr(shoal, function.__name__) is function
+
+
+def constants_in(node: ast.AST) -> Iterator[str]:
+    """The texts in a list, tuple, set or mapping, its keys included."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Constant) and isinstance(part.value, str):
+            yield part.value
+
+
+def test_no_other_module_lists_protections_or_methods() -> None:
+    """Their names stand in the declaration; a second list would miss a new one."""
+    protections = set(register())
+    methods = {method for protection in register().values() for method in protection.method_names}
+    names = (protections | methods) - {"auto", "search", "exact", "group", "apply"}  # words with other meanings too
+    lists = {}
+    for path in MODULES:
+        if path.is_relative_to(SOURCE / "protections") or path.is_relative_to(SOURCE / "studies"):
+            continue  # a protection may list its own methods, and a study those that it compares
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.List | ast.Tuple | ast.Set | ast.Dict):
+                found = sorted(names & set(constants_in(node)))
+                if len(found) > 1:
+                    lists[f"{name_of(path)}, line {node.lineno}"] = found
+    assert names >= {"microaggregate", "mdav", "flow"} and lists == {}
+
+
+def users_of(*names: str) -> set[str]:
+    """The modules that call or name one of these attributes or functions."""
+    users = set()
+    for path in MODULES:
+        for node in ast.walk(tree_of(path)):
+            name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None
+            if name in names:
+                users.add(name_of(path))
+    return users
+
+
+def test_only_the_control_starts_threads_for_a_search() -> None:
+    """What another thread starts could not be stopped. The others compile kernels, or run large work elsewhere."""
+    assert users_of("Thread", "ThreadPoolExecutor", "InheritableThread") == {
+        "shoal.engine.control",
+        "shoal.engine.kernels.compiling",
+        "shoal.places.processes",
+        "shoal.places.spark",
+        "shoal.cli.sigterm",
+    }
+
+
+def test_the_number_of_cores_is_counted_in_one_place() -> None:
+    assert users_of("cpu_count", "sched_getaffinity") == {"shoal.arrays"}
+
+
+def test_notices_are_given_in_one_place() -> None:
+    """They are data on the release; the compiler alone warns by itself, as it has no release."""
+    assert users_of("warn") == {"shoal.notices", "shoal.engine.kernels.compiling"}
+
+
+def test_the_engine_takes_the_largest_group_from_the_loss() -> None:
+    """`2k - 1` holds for losses whose large groups never cost less than their parts, such as sums of squares."""
+    double = [
+        f"{name_of(path)}, line {node.lineno}"
+        for path in MODULES
+        if path.is_relative_to(SOURCE / "engine")
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.BinOp) and ast.unparse(node).replace(" ", "").endswith("2*k-1")
+    ]
+    assert double == []
+
+
+def test_the_whole_check_requires_the_data_of_the_golden_hashes() -> None:
+    """Without the data, cases on it would be skipped and a changed answer could pass."""
+    script = (TESTS.parent / ".ci" / "run").read_text(encoding="utf-8")
+    assert "export SHOAL_REQUIRE_DATA=1" in script and "make test" in script

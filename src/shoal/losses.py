@@ -38,13 +38,13 @@ def large_losses(before: Table, after: Table, columns: Sequence[str], loss: floa
         off = far_off(old, new)
         if off.records:
             warnings.append(
-                f"In {name}, {counted(off.records, 'released value')} {'is' if off.records == 1 else 'are'} more than "
-                f"ten times off (at most by a factor of {off.largest_factor:.3g})."
+                f"In {name}, {counted(off.records, 'released value')} {'differs' if off.records == 1 else 'differ'} "
+                f"from the original by more than a factor of ten (at most {off.largest_factor:.3g})."
             )
     total = worst_total_factor(crossed.numeric, crossed.labels, crossed.weights)
     if total is not None and total.factor > FAR_FACTOR:
         where = f"{total.column} for {total.by} = {total.label}"
-        warnings.append(f"The total of {where} is off by a factor of {total.factor:.3g}.")
+        warnings.append(f"The total of {where} differs from the original by a factor of {total.factor:.3g}.")
     return warnings
 
 

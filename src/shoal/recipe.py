@@ -163,7 +163,7 @@ class Recipe(Part):
 
     @property
     def has_seed(self) -> bool:
-        """Does the recipe state a seed?"""
+        """Whether the recipe states a seed."""
         return self.seed is not NO_SEED
 
     def with_output(self, path: str | os.PathLike[str], sha256: str, **saving: Any) -> Recipe:

@@ -57,7 +57,6 @@ class Release:
         facts: The values of the run that the command line prints.
         solution: The partition, the cuts or the swaps.
         title: The title of the report.
-        extra: Further values for the report.
         protection: The declaration of the protection.
         recipe: The recipe that repeats the run, or None if an argument cannot be written as text.
         seed: The seed that was typed, or None.
@@ -78,7 +77,6 @@ class Release:
     facts: dict[str, Any]
     solution: Any = None
     title: str = "Release"
-    extra: dict[str, Any] = field(default_factory=dict)
     protection: Protection | None = None
     recipe: Recipe | None = None
     seed: int | None = None
@@ -93,7 +91,7 @@ class Release:
 
     @property
     def parts(self) -> tuple[Release, ...]:
-        """The releases of the steps; of a single step, this one."""
+        """The releases of the steps. A release of one step has itself as its only part."""
         return (self,)
 
     @property

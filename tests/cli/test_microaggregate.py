@@ -190,3 +190,31 @@ def test_a_gap_is_never_shown_as_zero():
     facts = {"proved": False, "gap": 0.002, "information_loss": 10.0, "lower_bound": 9.9998}
     assert _distance(facts) == "gap below 0.01 %"
     assert _distance({**facts, "gap": 0.26}) == "gap 0.26 %"
+
+
+def test_the_loss_and_l_stand_in_the_recipe(people: Path, tmp_path: Path) -> None:
+    """A repeated run gives the same file, and the recipe tells the release check that l is promised."""
+    target, recipe = tmp_path / "out.csv", tmp_path / "run.toml"
+    frame = pl.read_csv(people).with_columns(town=pl.Series([f"town {i % 7}" for i in range(200)]))
+    frame.write_csv(people)
+    roles = (*BESIDE, "--quasi", "age,income,town", "--as-is", "weight")
+    options = ("-k", 4, "-l", 2, "-t", 0.5, "--loss", "changes", "--effort", "quick", "--seed", 3)
+    facts = json.loads(
+        run("microaggregate", people, *options, *roles, "-o", target, "--save-recipe", recipe, "--json").stdout
+    )
+    assert facts["loss"] == "changes" and facts["l"] >= 2 and facts["t"] <= 0.5
+    assert 'loss = "changes"' in recipe.read_text() and "l = 2" in recipe.read_text()
+    first = target.read_bytes()
+    run("run", recipe)
+    assert target.read_bytes() == first
+    broken = pl.read_csv(target)
+    one = broken["age"] == broken["age"][0]
+    broken = broken.with_columns(illness=pl.when(one).then(pl.lit("flu")).otherwise(pl.col("illness")))
+    broken.write_csv(target)
+    found = json.loads(run("check", target, "--original", people, "--recipe", recipe, "--json", code=1).stdout)
+    assert any(finding["check"] == "l" for finding in found["findings"] if finding["status"] == "block")
+
+
+def test_a_method_without_rules_refuses_l(people: Path) -> None:
+    result = run("microaggregate", people, "-k", 4, "-l", 2, "--method", "vmdav", *ROLES, code=2)
+    assert "vmdav does not use l" in result.stderr and "auto, anneal, memetic, blocks" in result.stderr

@@ -303,20 +303,3 @@ def test_the_variable_chooses() -> None:
 def test_without_numba_and_a_library_a_message_says_what_to_install() -> None:
     hidden = "import sys; sys.modules['numba'] = None\n" + CODE
     assert "pip install numba" in run(hidden, SHOAL_KERNELS="jit").stderr
-
-
-@needs_library
-def test_a_small_run_loads_neither_numba_nor_scipy(tmp_path: Path) -> None:
-    lines = (EXAMPLES / "survey.csv").read_text().splitlines(keepends=True)[:51]
-    (tmp_path / "data.csv").write_text("".join(lines))
-    code = """
-import sys
-from shoal.cli import main
-words = "microaggregate data.csv -k 5 --roles {roles} --method mdav -o out.csv"
-main(words.split(), standalone_mode=False)
-print(sorted({"numba", "llvmlite", "scipy", "highspy"} & set(sys.modules)), file=sys.stderr)
-""".replace("{roles}", str(EXAMPLES / "roles.toml"))
-    words = [sys.executable, "-c", code]
-    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
-    assert ended.stderr.splitlines()[-1] == "[]"
-    assert (tmp_path / "out.csv").exists()

@@ -51,8 +51,8 @@ class Cluster:
         here = re.sub(r"(?<=[ '])/data/", f"{data}/", re.sub(r"\S*://10\.0\.0\.5:\d+", self.address, line))
         words = shlex.split(here)
         if words[0] == "spark-submit":
-            words[0] = str(spark_home() / "bin" / "spark-submit")
-            return words
+            memory = SMALL["PYSPARK_SUBMIT_ARGS"].split()[:-1]  # by default, more than a worker of the tests has
+            return [str(spark_home() / "bin" / "spark-submit"), *memory, *words[1:]]
         return [*PYTHON, *words]
 
 

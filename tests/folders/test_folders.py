@@ -428,8 +428,8 @@ def test_messages_for_what_a_folder_cannot_do(data: Path, tmp_path: Path) -> Non
         shoal.microaggregate(shoal.scan(data, on=Here(), **ROLES), 5, method="mdav")
     with pytest.raises(UsageError, match="does not support bound in a folder"):
         release_of(data, Here(), bound=True)
-    with pytest.raises(UsageError, match="does not support --unit yet"):
-        shoal.microaggregate(shoal.scan(data, on=Here(), unit="diagnosis"), 5, **LEAF)
+    with pytest.raises(UsageError, match="does not support --derived yet"):
+        shoal.microaggregate(shoal.scan(data, on=Here(), derived={"x": ["age"]}), 5, **LEAF)
     with pytest.raises(UsageError, match=r"shoal group cannot protect a folder of files\. "):
         shoal.group_attributes(shoal.scan(data, on=Here()), 5)
     with pytest.raises(UsageError, match="leaf applies to a folder of files"):
@@ -481,7 +481,12 @@ def test_the_command_writes_a_folder(
     assert not (tmp_path / ".out.staging").exists()
     run("run", recipe, "-o", tmp_path / "again")
     assert cells(tmp_path / "again").equals(expected)
-    for option in (["--shuffle"], ["--report", "r.html"]):
+    report = tmp_path / "report.html"
+    run("run", recipe, "-o", tmp_path / "third", "--report", report)
+    text = report.read_text()
+    assert len(text) < 200_000 and "</html>" in text
+    assert "part-2.parquet" in text and "All checks" in text and "people found" in text and "quasi-identifier" in text
+    for option in (["--round-weight"], ["--external-report", "r.html"]):
         refused = attempt("microaggregate", data, "-k", 5, *roles, "-o", tmp_path / "more", *option)
         assert refused.exit_code == 2 and "folder of files does not support" in refused.output
     assert "needs an output folder" in attempt("microaggregate", data, "-k", 5, *roles).output

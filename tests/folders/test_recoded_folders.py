@@ -164,6 +164,19 @@ def test_equal_records_in_more_than_a_leaf(tmp_path: Path) -> None:
     release.save(tmp_path / "out")
     assert release.facts["unchanged_rows"] >= 300
     assert cells(tmp_path / "out").group_by(QUASI).len()["len"].min() >= 5
+    few = records().with_columns(age=pl.when(pl.int_range(pl.len()) % 70 == 0).then(41).otherwise(40))
+    only = {"quasi": ["age"], "drop": ["town", "sex", "born"]}
+    assert recoded(write(few, tmp_path / "few"), scan=only).facts["unchanged_rows"] == few.height
+
+
+def test_missing_numbers(tmp_path: Path) -> None:
+    """The label of an interval beside missing values names both ends and the missing ones."""
+    frame = records().with_columns(age=pl.when(pl.int_range(pl.len()) % 7 == 0).then(None).otherwise("age"))
+    one = shoal.recode(shoal.read(frame, **ROLES), 5, effort="quick")
+    folder = write(frame, tmp_path / "in")
+    recoded(folder, leaf=1000).save(tmp_path / "out")
+    assert cells(tmp_path / "out").equals(one.table)
+    assert one.table["age"].str.contains(r"^\[\d+-\d+\] or missing$").any()
 
 
 def test_long_labels_of_different_leaves_differ(tmp_path: Path) -> None:

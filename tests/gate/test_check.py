@@ -243,6 +243,7 @@ def test_blanks_of_statistical_formats() -> None:
 def test_l_is_read_or_refused() -> None:
     assert read_diversity("3") == Diversity(3.0)
     assert read_diversity(["entropy", "2"]) == Diversity(2.0, "entropy")
+    assert read_diversity(("recursive", "3", 2)) == Diversity(2.0, "recursive", 3.0)  # c, then l
     for wrong in ("many", ("entropy",), ("entropy", 1, 2), ("recursive", 2), 0):
         with pytest.raises(UsageError):
             read_diversity(wrong)

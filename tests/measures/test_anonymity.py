@@ -32,7 +32,7 @@ def test_class_sizes_equal_counting(rows: list[tuple[float, float, str | None, i
 
 def test_a_collision_of_hashes_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     columns = [np.array([1.0, 2.0, 1.0, 3.0])]
-    monkeypatch.setattr(anonymity, "_mix", lambda key: key * np.uint64(0))
+    monkeypatch.setattr(anonymity, "finalized", lambda key: key * np.uint64(0))
     assert sorted(anonymity.class_sizes(columns)) == [1, 1, 2]
 
 

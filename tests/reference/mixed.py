@@ -71,7 +71,7 @@ def squares(points: Sequence[Sequence[float]], weights: Weights, groups: Sequenc
 def lost(
     columns: Sequence[tuple[str, Sequence[Any]]], weights: Weights, importance: Weights, labels: Sequence[int]
 ) -> list[float]:
-    """What each group loses: shares of variance, of rank distance and of changed labels, each times its importance.
+    """What each group loses: shares of variance, of rank distance and (1.75 times) of changed labels, by importance.
 
     columns: "number", "rank" or "name", and the values of the records.
     """
@@ -82,7 +82,7 @@ def lost(
         shares = [
             factor * _lost(kind, values, weights, rows) / whole
             for (kind, values), factor in zip(columns, importance, strict=True)
-            if (whole := sum(weights) if kind == "name" else _lost(kind, values, weights, everyone)) > 0
+            if (whole := sum(weights) / 1.75 if kind == "name" else _lost(kind, values, weights, everyone)) > 0
         ]
         losses.append(sum(shares))
     return losses

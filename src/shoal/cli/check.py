@@ -193,7 +193,7 @@ def read_groups(text: str) -> list[list[str]]:
         try:
             column_groups = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise UsageError(f"--groups is not valid JSON: {error}.") from None
+            raise UsageError(f"--groups is not valid JSON: {error}. Write it as A,B;C,D.") from None
         if not all(isinstance(group, list) and all(isinstance(name, str) for name in group) for group in column_groups):
             raise UsageError('--groups must be a list of lists of column names, such as [["a","b"],["c"]].')
         return [list(group) for group in column_groups]

@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from shoal.sources.scanning import Files
 
 NAMES = ("on", "workers", "staging")
-UNSUPPORTED = ("report", "external", "external_report", "round_weight")
+# What a folder of files cannot have, and what to do instead.
+UNSUPPORTED = {
+    "external": "A public report shows distributions of the whole table. Remove it; --report writes an internal report",
+    "external_report": "A public report shows distributions of the whole table. Use --report, an internal report",
+    "round_weight": "Mean weights of classes need all records at once. Drop the weight (--drop), or protect one file",
+}
 SAVING = ("shuffle", "keep_order", "policy", "previous", "first_release", "accept_k")
 ON_ONE_MACHINE = (
     *UNSUPPORTED,
@@ -110,6 +115,7 @@ def run_on_folder(
 
     further = {method: check_place(path) for name, method, _ in protection.files if (path := also.get(name))}
     recipe = _checked(protection, options)
+    report = options["report"] and check_place(options["report"])
     target = Path(options["output"]).expanduser()
     if not is_one_file(options["file"], target):
         check_new_folder(target)
@@ -127,7 +133,9 @@ def run_on_folder(
         release: FolderRelease = protection.function(files, progress=progress, **arguments)
         return release
 
-    save_folder(protect, protection.title.lower(), target, staging, saving, recipe, further, as_json=as_json)
+    save_folder(
+        protect, protection.title.lower(), target, staging, saving, recipe, further, report=report, as_json=as_json
+    )
 
 
 def save_folder(
@@ -139,6 +147,7 @@ def save_folder(
     recipe: str | None,
     also: Mapping[str, Path] | None = None,
     *,
+    report: Path | None = None,
     as_json: bool,
 ) -> None:
     """Protect and save; remove the staged results unless the run can continue from them."""
@@ -171,6 +180,9 @@ def save_folder(
     if recipe is not None:
         saved.recipe.save(recipe)
         click.echo(f"Written: {printable(recipe)}", err=True)
+    if report is not None:
+        saved.report(report)
+        click.echo(f"Written: {printable(str(report))}", err=True)
     _print(release, saved.findings, as_json=as_json, written=True)
     if not as_json:
         click.echo(f"Written: {printable(str(target))}")
@@ -189,11 +201,9 @@ def _checked(protection: Protection, options: Mapping[str, Any]) -> str | None:
 
     if not protection.on_files:
         raise refuse_on_files(protection)
-    for name in UNSUPPORTED:
+    for name, instead in UNSUPPORTED.items():
         if options.get(name):
-            raise UsageError(
-                f"A folder of files does not support --{name.replace('_', '-')} yet. Remove it, or protect one file."
-            )
+            raise UsageError(f"A folder of files does not support --{name.replace('_', '-')}. {instead}.")
     if options["output"] is None:
         raise UsageError("A folder of files needs an output folder. Add -o FOLDER.")
     recipe: str | None = options["save_recipe"]

@@ -32,7 +32,7 @@ ARGUMENT_HELP = {
     "original": "Original file, from which the release was made.",
     "release": "Release: the protected file.",
     "recipe": "Recipe file (.toml).",
-    "data": "File, or known data set (see 'shoal data list').",
+    "data": "File, known data set (see 'shoal data list'), or size such as 20x2 for random values.",
     "name": "Name of a synthetic data set (see 'shoal data list').",
     "names": "Names of published tables, or all. Without a name, Shoal lists them.",
 }

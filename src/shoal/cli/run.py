@@ -65,7 +65,7 @@ def command(
     known = load_recipe(recipe)
     source = Path(recipe)
     if known.input.files:
-        _run_on_folder(known, recipe, output, as_json, {"--report": report, "--threads": threads})
+        _run_on_folder(known, recipe, output, as_json, report, {"--external": external or None, "--threads": threads})
         return
 
     def place(key: str) -> AbstractContextManager[None]:
@@ -104,12 +104,15 @@ def command(
             click.echo(f"Written: {printable(str(path))}")
 
 
-def _run_on_folder(known: Recipe, path: str, output: str | None, as_json: bool, unused: dict[str, Any]) -> None:
+def _run_on_folder(
+    known: Recipe, path: str, output: str | None, as_json: bool, report: str | None, unused: dict[str, Any]
+) -> None:
     """Repeat the run of a recipe for a folder of files."""
     from shoal.cli.folders import default_staging, save_folder
     from shoal.errors import UsageError
     from shoal.folders.writing import check_new_folder
     from shoal.running import run_files
+    from shoal.sources.files import check_place
 
     for option, value in unused.items():
         if value is not None:
@@ -123,7 +126,7 @@ def _run_on_folder(known: Recipe, path: str, output: str | None, as_json: bool, 
     title = declared(known.steps[0].do).title.lower()
     save_folder(
         lambda progress: run_files(path, staging=staging, progress=progress), title, target, staging, saving, None,
-        as_json=as_json,
+        report=None if report is None else check_place(report), as_json=as_json,
     )  # fmt: skip
 
 

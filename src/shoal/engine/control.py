@@ -78,7 +78,7 @@ class Control:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The values of a release about how its run ended."""
+        """What a release says about the end of its run: that it was stopped."""
         return {"stopped": True} if self.stopped else {}
 
     def stop(self) -> None:

@@ -23,20 +23,21 @@ def prepare_node(generic: Callable[[], Iterable[tuple[Any, ...]]]) -> None:
     The first process of a node shows a notice. `generic` returns the kernels whose form depends on arguments.
     """
     if not load_library():
-        _compile_once(tuple(generic()), cache_folder())
+        _compile_once(generic, cache_folder())
 
 
 @functools.cache
-def _compile_once(generic: tuple[tuple[Any, ...], ...], folder: Any) -> None:
+def _compile_once(generic: Callable[[], Iterable[tuple[Any, ...]]], folder: Any) -> None:
+    calls = tuple(generic())
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with open(folder / "warmup.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if any(not kernel.is_ready(*first) for kernel, first in shipped_kernels(generic)):
+            if any(not kernel.is_ready(*first) for kernel, first in shipped_kernels(calls)):
                 notice(
                     f"The node {platform.node()} has no compiled kernels that fit it, so Shoal compiled them there "
                     "once. To save that time, install Shoal's wheel for its system, or run shoal warmup in its image."
                 )
-                warm_up(generic)
+                warm_up(calls)
     except OSError:  # no folder for a cache is writable: every process compiles what it needs
         return

@@ -267,9 +267,11 @@ def near(task: NearTask, output: StagedOutput) -> Facts:
     )
     away = np.abs(before - after)
     close = [[int((away[:, j] <= 0.01 * p * task.spread[j]).sum()) for p in PERCENTS] for j in range(away.shape[1])]
-    records, own = ((drawn_numbers(task.drawn, suffix) - task.origin) / task.width for suffix in ("-before", "-after"))
+    records, owned = (
+        (drawn_numbers(task.drawn, suffix) - task.origin) / task.width for suffix in ("-before", "-after")
+    )
     points = (after - task.origin) / task.width
-    ties = {f"s{i}": file_ties(records, own, points, list(columns)) for i, columns in enumerate(task.sets)}
+    ties = {f"s{i}": file_ties(records, owned, points, list(columns)) for i, columns in enumerate(task.sets)}
     output.write(pl.DataFrame(ties))
     return {"close": close}
 

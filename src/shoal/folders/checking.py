@@ -25,7 +25,7 @@ from shoal.folders.columns import same_columns
 from shoal.folders.judging import SUFFIXES, FolderJudge, FolderSaving, Rows, order_of_file, stage_checked
 from shoal.folders.staging import Facts, StagedOutput, Staging, check_unchanged, plan_of_files
 from shoal.folders.writing import SUCCESS
-from shoal.gate.check import stated_guarantees
+from shoal.gate.check import StatedGuarantees
 from shoal.gate.findings import BLOCK, WARN, Finding, Findings
 from shoal.gate.folders.by_file import FileCheck, as_facts, check_file
 from shoal.gate.folders.whole import worst_of_files
@@ -133,7 +133,7 @@ class LookTask:
 def look(task: LookTask) -> tuple[tuple[str, ...], Guarantees]:
     """Return the columns of the first file, and the guarantees with the roles of the columns."""
     table = task.files.read(task.files.paths[0])
-    return tuple(table.columns), stated_guarantees(table, **task.stated)
+    return tuple(table.columns), StatedGuarantees(**task.stated).of(table)
 
 
 @dataclass(frozen=True)

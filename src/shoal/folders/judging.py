@@ -31,6 +31,7 @@ from shoal.gate.folders.labels import Labelled, Ranked, compared, originals_of
 from shoal.gate.folders.promises import RECORDS, Weighted, distinct_tuples, tuple_columns
 from shoal.gate.folders.recount import (
     SETS,
+    UNIT,
     ColumnSet,
     People,
     classes_over,
@@ -38,6 +39,7 @@ from shoal.gate.folders.recount import (
     count_classes,
     limits_of,
     own_distance,
+    records_of_unit,
     records_within,
 )
 from shoal.gate.folders.whole import WholeCheck, WithEarlier, drawn_rows
@@ -110,6 +112,11 @@ class FolderSaving:
             raise InputError(f"The earlier release {path} does not exist. Check its path, or remove --previous.")
         if path.is_file() and len(names) > 1:
             raise UsageError(f"The earlier release of a folder of files is a folder, and {path} is a file.")
+
+
+def of_unit(columns: ColumnSet) -> str:
+    """Return the staged name of the number of records of each person's unit."""
+    return f"{columns.name} of the unit"
 
 
 def order_of_file(key: int | str, number: int, before: pl.DataFrame, columns: Sequence[str]) -> NDArray[np.int64]:
@@ -186,6 +193,8 @@ def count_within(task: BucketTask, output: StagedOutput) -> Facts:
     assert task.people is not None and task.limits is not None
     tuples, people, limits = task.tuples(), task.people, task.limits
     records = {c.name: records_within(tuples, c, people, limits[c.name]) for c in task.sets}
+    if people.units is not None:
+        records |= {of_unit(c): records_of_unit(tuples, c, people, limits[c.name]) for c in task.sets}
     output.write(pl.DataFrame(records))
     return {}
 
@@ -334,7 +343,8 @@ class FolderJudge:
                 continue
             scales[place] = _deviation([facts["moments"][name] for facts in written])
             originals[place] = before[name].cast(pl.Float64).to_numpy()[places] / scales[place]
-        return People(keys[places], originals, scales, by_place, labels)
+        units = keys[UNIT].gather(places) if UNIT in keys.columns else None
+        return People(keys[places], originals, scales, by_place, labels, units)
 
     def _linked(
         self, tasks: Sequence[BucketTask], sets: Sequence[ColumnSet], people: People
@@ -352,7 +362,10 @@ class FolderJudge:
         for columns in sets:
             total = np.sum([frame[columns.name].to_numpy() for frame in numbers], axis=0)
             right = own_distance(columns, people) <= limits[columns.name]
-            chance = np.where(right, 1.0 / np.maximum(total, 1), 0.0)
+            of_unit_records: Ints | float = 1.0
+            if people.units is not None:
+                of_unit_records = np.sum([frame[of_unit(columns)].to_numpy() for frame in numbers], axis=0)
+            chance = np.where(right, of_unit_records / np.maximum(total, 1), 0.0)
             share = round(float(chance.mean()), 6)
             error = None
             if drawn < self.rows.total:

@@ -22,9 +22,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shoal.arrays import Bools, Indices, Ints
-from shoal.engine.kernels.hashing import GOLDEN
 from shoal.errors import InputError, UsageError
 from shoal.folders.staging import Facts, LostFile, read_staged, staged_file
+from shoal.table.cell_hashes import GOLDEN, finalized
 
 FEWEST = 20  # records of a leaf, in units of k
 SAMPLE_PER_LEAF, SAMPLE_AT_LEAST, SAMPLE_AT_MOST = 1_000, 20_000, 400_000
@@ -62,10 +62,7 @@ def is_drawn(rows: Ints, seed: int, limit: int) -> Bools:
 def hashed(rows: Ints, seed: int) -> NDArray[np.uint64]:
     """Return a random 64-bit number for each row number (the finalizer of SplitMix64)."""
     x = rows.astype(np.uint64) + np.uint64(seed % 2**64)
-    x = (x + np.uint64(1)) * np.uint64(GOLDEN)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
-    return np.asarray(x ^ (x >> np.uint64(31)))
+    return finalized((x + np.uint64(1)) * GOLDEN)
 
 
 @dataclass(frozen=True, eq=False)

@@ -168,7 +168,7 @@ class FolderRelease:
         self.facts["staged_bytes"] = staged_bytes(self.staging.folder)
         if self.files.staging is None:
             self.discard()
-        return SavedFolder(name, recipe, findings, (*self.notices, *notices))
+        return SavedFolder(name, recipe, findings, (*self.notices, *notices), self)
 
     def save_also(self, method: str, path: str | os.PathLike[str]) -> None:
         """Write a further file of the protection, such as its mapping; `method` is that of a release of one file."""
@@ -195,6 +195,18 @@ class SavedFolder:
     recipe: Recipe
     findings: Findings
     notices: tuple[str, ...]
+    release: FolderRelease
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write an internal HTML report: settings, result, loss per column, risk and findings.
+
+        Raises:
+            WriteError: The file cannot be written.
+        """
+        from shoal.report.folder import folder_page
+
+        page = folder_page(self.release, self.recipe, self.findings)
+        return page.write(Path(path), *self.release.files.paths)
 
     def __fspath__(self) -> str:
         return str(self.path)

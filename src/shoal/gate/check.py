@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -147,10 +147,9 @@ def check(
     """
     chosen_policy = policy_named(policy)
     table = _table(original, roles)
-    guarantees = stated_guarantees(
-        table, k=k, column_groups=column_groups, within=within, l=l, t=t, distance=distance, swapped=swapped,
-        vital=vital, decoys=decoys, star=star, subsets=subsets, round_weight=round_weight,
-    )  # fmt: skip
+    guarantees = StatedGuarantees(
+        k, column_groups, within, l, t, distance, swapped, vital, decoys, star, subsets, round_weight
+    ).of(table)
     before = handle_gaps(frame_of(table.frame), guarantees.quasi, missing, table.roles)
     labels = table.source.labels.values if table.source is not None and table.source.labels is not None else {}
     context = CheckContext(
@@ -161,37 +160,42 @@ def check(
     return examine(aligned(context, shuffled, seed))
 
 
-def stated_guarantees(
-    table: Table,
-    *,
-    k: int | None = None,
-    column_groups: Sequence[Sequence[str]] = (),
-    within: str | Sequence[str] = (),
-    l: Any = None,  # noqa: E741
-    t: float | None = None,
-    distance: str = "equal",
-    swapped: str | Sequence[str] = (),
-    vital: tuple[str, Sequence[Any]] | None = None,
-    decoys: int = 0,
-    star: str | None = None,
-    subsets: int | None = None,
-    round_weight: bool = False,
-) -> Guarantees:
-    """Return the guarantees that the publisher states of a release; see `check` for the arguments."""
-    moved, kept = names(swapped, "swapped"), names(within, "within")
-    Roles(quasi=(*moved, *kept)).check(table.columns)
-    protected = _protected(table, moved, kept)
-    weight = _rounded_weight(table) if round_weight else ()
-    check_choice("distance", distance, DISTANCES)
-    if distance != "equal" and not table.roles.confidential:
-        raise UsageError(
-            f"--distance {distance} is about confidential columns. Name them with --confidential, or remove --distance."
-        )
-    class_k = None if star == "wildcard" or subsets is not None else k
-    classes = _class_guarantees(protected, kept, column_groups, class_k, table.roles.confidential, l, t, distance)
-    stars = _star_guarantees(protected, kept, column_groups, k, star, subsets)
-    promises = (*classes, *stars, *(SameValues((name,)) for name in moved), *_masked(moved, vital, decoys))
-    return Guarantees(table.roles, tuple(dict.fromkeys((*protected, *moved))), promises, weight)
+@dataclass(frozen=True)
+class StatedGuarantees:
+    """The guarantees that a publisher states of a release; the fields are arguments of `check`."""
+
+    k: int | None = None
+    column_groups: Sequence[Sequence[str]] = ()
+    within: str | Sequence[str] = ()
+    l: Any = None  # noqa: E741
+    t: float | None = None
+    distance: str = "equal"
+    swapped: str | Sequence[str] = ()
+    vital: tuple[str, Sequence[Any]] | None = None
+    decoys: int = 0
+    star: str | None = None
+    subsets: int | None = None
+    round_weight: bool = False
+
+    def of(self, table: Table) -> Guarantees:
+        """Return the guarantees with the columns of the table that they are about."""
+        moved, kept, groups = names(self.swapped, "swapped"), names(self.within, "within"), self.column_groups
+        Roles(quasi=(*moved, *kept)).check(table.columns)
+        protected = _protected(table, moved, kept)
+        weight = _rounded_weight(table) if self.round_weight else ()
+        check_choice("distance", self.distance, DISTANCES)
+        confidential = table.roles.confidential
+        if self.distance != "equal" and not confidential:
+            raise UsageError(
+                f"--distance {self.distance} is about confidential columns. Name them with --confidential, or remove "
+                "--distance."
+            )
+        class_k = None if self.star == "wildcard" or self.subsets is not None else self.k
+        classes = _class_guarantees(protected, kept, groups, class_k, confidential, self.l, self.t, self.distance)
+        stars = _star_guarantees(protected, kept, groups, self.k, self.star, self.subsets)
+        moves = (*(SameValues((name,)) for name in moved), *_masked(moved, self.vital, self.decoys))
+        protected_columns = tuple(dict.fromkeys((*protected, *moved)))
+        return Guarantees(table.roles, protected_columns, (*classes, *stars, *moves), weight)
 
 
 def _rounded_weight(table: Table) -> tuple[str, ...]:

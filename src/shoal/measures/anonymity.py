@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from shoal.arrays import Bools, Ints
 from shoal.measures.measure import Measure
+from shoal.table.cell_hashes import finalized
 from shoal.table.labels import SUPPRESSED
 from shoal.table.table import Table
 
@@ -33,7 +34,7 @@ def classes(columns: Sequence[NDArray[Any]]) -> Ints:
     rows = bits[0].size
     key = np.zeros(rows, dtype=np.uint64)
     for column in bits:
-        key = _mix(key ^ column)
+        key = finalized(key ^ column)
     order = np.argsort(key, kind="stable")
     key = key[order]
     new_key = key[1:] != key[:-1]
@@ -134,13 +135,6 @@ def _bits(column: NDArray[Any]) -> NDArray[np.uint64]:
     seen: dict[Any, int] = {}
     codes = [seen.setdefault(value if value == value else None, len(seen)) for value in column.tolist()]
     return np.array(codes, dtype=np.uint64)
-
-
-def _mix(key: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Mix the bits of each number (the finalizer of SplitMix64)."""
-    key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return key ^ (key >> np.uint64(31))
 
 
 def _classes_by_columns(bits: Sequence[NDArray[np.uint64]]) -> Ints:

@@ -125,24 +125,24 @@ def link_credits(
     return tie_credits(ties)
 
 
-OWN = 1 << 40  # stands for the own record in counts, so that it is told apart from records of the file
+OWN = 1 << 40  # stands for the own record in counts, so that it is not taken for a record of the file
 
 
-def file_ties(records: Floats, own: Floats, protected: Floats, columns: list[int]) -> Ints:
+def file_ties(records: Floats, owned: Floats, protected: Floats, columns: list[int]) -> Ints:
     """Return for each record 0 if a record of a file is nearer than its own, else 1 and those of the file as near.
 
     Args:
         records: The original values of the records.
-        own: Their protected values.
+        owned: Their protected values.
         protected: The protected values of the file.
         columns: The columns that the intruder knows.
     """
-    after = np.ascontiguousarray(np.vstack([own, protected])[:, columns])
+    after = np.ascontiguousarray(np.vstack([owned, protected])[:, columns])
     class_of = classes([np.ascontiguousarray(after[:, j]) for j in range(len(columns))])
     first = np.full(int(class_of.max()) + 1, len(class_of), dtype=np.int64)
     np.minimum.at(first, class_of, np.arange(len(class_of)))
-    points, own_class = np.ascontiguousarray(after[first]), class_of[: len(own)]
-    counts = np.bincount(class_of[len(own) :], minlength=len(first)).astype(np.int64)
+    points, own_class = np.ascontiguousarray(after[first]), class_of[: len(owned)]
+    counts = np.bincount(class_of[len(owned) :], minlength=len(first)).astype(np.int64)
     counts[own_class] += OWN
     ties = nearest_ties(np.ascontiguousarray(records[:, columns]), own_class, points, counts, *grow_boxes(points))
     return np.asarray(np.where(ties > 0, 1 + ties % OWN, 0))

@@ -211,7 +211,7 @@ def _checked(paths: list[Path]) -> tuple[Path, ...]:
         raise UsageError("No files are named. Name a folder, a pattern or a list of files.")
     for path in paths:
         if not path.is_file():
-            raise InputError(f"There is no file {path}.")
+            raise InputError(f"There is no file {path}. Check the path.")
     first = format_of(paths[0])
     if first.write is None:
         raise UsageError(f"Shoal can read {paths[0].suffix} files but not write them. Convert them to Parquet first.")

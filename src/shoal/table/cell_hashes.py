@@ -7,6 +7,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 Hashes = NDArray[np.uint64]
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2 ** 64 divided by the golden ratio
 
 
 def cell_hashes(column: pl.Series) -> Hashes:
@@ -23,7 +24,7 @@ def cell_hashes(column: pl.Series) -> Hashes:
         bits = _hash_of_others(column)
     mixed = mix(bits)
     if missing.any():
-        mixed[missing.to_numpy()] = np.uint64(0x9E3779B97F4A7C15)
+        mixed[missing.to_numpy()] = GOLDEN
     return mixed
 
 
@@ -50,7 +51,11 @@ def as_text(column: pl.Series) -> pl.Series:
 def mix(bits: Hashes) -> Hashes:
     """Mix the bits one to one, so that sums of hashes rarely collide (finalizer of SplitMix64, Steele et al. 2014)."""
     with np.errstate(over="ignore"):
-        mixed = bits + np.uint64(0x9E3779B97F4A7C15)
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return np.asarray(mixed ^ (mixed >> np.uint64(31)))
+        return finalized(bits + GOLDEN)
+
+
+def finalized(bits: Hashes) -> Hashes:
+    """Mix the bits of each number, zero apart, without the first step of `mix`."""
+    mixed = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(mixed ^ (mixed >> np.uint64(31)))

@@ -164,15 +164,15 @@ def _report_reading(name: str, dates: ReadDates) -> None:
     if dates.is_ambiguous:
         notice(
             f"The dates of {name!r} may have the day or the month first. Shoal takes the day first. Write them "
-            "as 2001-03-31 if that is wrong"
+            "as 2001-03-31 if that is wrong."
         )
     if dates.form.endswith("%y"):
         notice(
             f"The years of {name!r} have two digits. Shoal takes 69 to 99 as 1969 to 1999, and 00 to 68 as 2000 to "
-            "2068. Write years with four digits if that is wrong"
+            "2068. Write years with four digits if that is wrong."
         )
     if dates.has_times:
-        notice(f"The values of {name!r} are dates with times of day. Shoal forms categories of whole days")
+        notice(f"The values of {name!r} are dates with times of day. Shoal forms categories of whole days.")
 
 
 def _report_mistakes(column: Column, codes: ColumnCodes, texts: Sequence[str], is_asked: bool) -> None:
@@ -187,7 +187,7 @@ def _report_mistakes(column: Column, codes: ColumnCodes, texts: Sequence[str], i
         raise InputError(f"{message}. Correct it, or leave it empty so that it counts as missing.")
     notice(
         f"{message}, so Shoal takes all of them as names without an order. Correct it, or leave it empty so that it "
-        "counts as missing"
+        "counts as missing."
     )
 
 

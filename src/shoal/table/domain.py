@@ -349,7 +349,7 @@ def check_size(name: str, size: int) -> None:
     if size > MOST_VALUES:
         raise UsageError(
             f"The column {name!r} has {size:,} values or intervals; at most {MOST_VALUES:,} are possible. Use a "
-            f"coarser granularity, or remove the column with --identifiers {name}."
+            f"coarser granularity, or remove the column with --drop {name}."
         )
 
 

@@ -43,7 +43,7 @@ def wrap(frame: Any) -> nw.DataFrame[Any]:
             f"(DataFrame or Table), not {type(frame).__module__}.{type(frame).__qualname__}."
         )
     if not data.columns:
-        raise InputError("The data frame has no columns.")
+        raise InputError("The data frame has no columns. Pass one with at least one column.")
     if len(data) == 0:
         raise InputError(f"The data have no rows, only the columns {', '.join(data.columns)}.")
     return data

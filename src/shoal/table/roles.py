@@ -151,7 +151,7 @@ class Roles:
         return replace(self, **new, reasons=reasons, by_pattern=tuple(dict.fromkeys(matched)))
 
     def over(self, other: Roles) -> Roles:
-        """These roles, and the `other` ones for the columns that have none here; both are resolved."""
+        """Return these roles, and the `other` ones for columns without a role here; both are resolved."""
         mine = self.assigned
         kept = {role: (*getattr(self, role), *(c for c in getattr(other, role) if c not in mine)) for role in LISTS}
         derived = {**{c: part for c, part in other.derived.items() if c not in mine}, **self.derived}
@@ -173,11 +173,11 @@ class Roles:
         )
 
     def of(self, column: str) -> str:
-        """The role of a column, in words."""
+        """Return the role of a column, in words."""
         return next((WORDS.get(role, role) for role, name in self.pairs() if name == column), "none")
 
     def released(self) -> Roles:
-        """The roles of the columns that remain without identifiers, dropped columns and the unit."""
+        """Return the roles of the columns that remain without identifiers, dropped columns and the unit."""
         gone = set(self.removed)
         derived = {c: tuple(s for s in sources if s not in gone) for c, sources in self.derived.items()}
         return replace(
@@ -193,7 +193,7 @@ class Roles:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The arguments of `shoal.read` that make these roles, without defaults."""
+        """Return the arguments of `shoal.read` that make these roles, without defaults."""
         arguments = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "by_pattern"}
         return {name: value for name, value in arguments.items() if value or (value is False and name == "unit")}
 

@@ -99,7 +99,7 @@ class Table:
         return {name: self[name].kind for name in self.columns}
 
     def describe(self) -> list[ColumnSummary]:
-        """One summary per column: its name, kind, distinct values, missing cells, and an example."""
+        """Return one summary per column: its name, kind, distinct values, missing cells, and an example."""
         summaries = []
         for name in self.columns:
             series = self._data[name]
@@ -117,7 +117,7 @@ class Table:
         return other
 
     def take(self, rows: Bools) -> Table:
-        """The rows where `rows` is true; arrays that were already made of the columns are kept."""
+        """Return a table of the rows where `rows` is true; arrays that were already made of the columns are kept."""
         source = None if self.source is None else self.source.take(rows)
         taken = Table(self._data.filter(rows.tolist()).to_native(), self.roles, source, numbering=self.numbering[rows])
         places = np.flatnonzero(rows)
@@ -126,7 +126,7 @@ class Table:
         return taken
 
     def with_frame(self, frame: Any) -> Table:
-        """The same table with some new values; columns that did not change are shared."""
+        """Return the table with some new values; columns that did not change are shared."""
         return Table(frame, self.roles, self.source, numbering=self._numbering, like=self)
 
     # -- which columns ---------------------------------------------------------------------------
@@ -203,7 +203,7 @@ class Table:
         allow_constant: bool = False,
         allow_infinite: bool = False,
     ) -> Floats:
-        """The columns as a new n x d array of float64.
+        """Return the columns as a new n x d array of float64.
 
         Args:
             columns: Names of columns; the quasi-identifiers by default.
@@ -251,7 +251,7 @@ class Table:
         return tuple(name for name in self.chosen(columns) if all_whole(self._checked_numbers(name)))
 
     def chosen(self, columns: Iterable[str] | None) -> tuple[str, ...]:
-        """The named columns, or the quasi-identifiers if `columns` is None; an unknown name is an error."""
+        """Return the named columns, or the quasi-identifiers if `columns` is None; an unknown name is an error."""
         chosen = self.quasi_columns() if columns is None else names(columns, "columns")
         if not chosen:
             raise UsageError("No columns are named. Name at least one.")
@@ -272,7 +272,7 @@ class Table:
         kinds: Mapping[str, str] | None = None,
         leave_out: str = "--drop {name}",
     ) -> Table:
-        """A table without missing cells in the columns.
+        """Return a table without missing cells in the columns.
 
         Args:
             how: "error" raises an error, "drop" drops the rows, "median" fills in the median of the column.
@@ -293,7 +293,7 @@ class Table:
         *,
         round_columns: Iterable[str] = (),
     ) -> Any:
-        """A data frame of the original library with the values of `new` and without the removed columns.
+        """Return a data frame of the original library with the values of `new` and without the removed columns.
 
         New numbers are float64. The numbers of `round_columns` are rounded and keep an integer type.
         """

@@ -16,7 +16,7 @@ from shoal.protections.microaggregation.leaves.numbers import (
     mean_and_deviation,
     whole_sum,
 )
-from shoal.protections.microaggregation.leaves.tree import build_tree
+from shoal.protections.microaggregation.leaves.tree import MARGIN, build_tree
 
 unit_numbers = st.lists(st.floats(0, 1), min_size=1, max_size=40)
 
@@ -31,7 +31,9 @@ def test_a_sum_does_not_depend_on_its_parts(numbers: list[float], cut: int) -> N
 @given(unit_numbers)
 def test_the_standard_deviation(numbers: list[float]) -> None:
     values = np.array(numbers)
-    mean, deviation = mean_and_deviation(whole_sum(values), whole_sum(values * values), len(numbers))
+    mean, deviation = mean_and_deviation(
+        whole_sum(values), whole_sum(values * values), whole_sum(np.ones(len(numbers)))
+    )
     assert mean == pytest.approx(values.mean(), abs=1e-12)
     assert deviation == pytest.approx(values.std(), abs=1e-8)
 
@@ -71,13 +73,26 @@ def test_decimals() -> None:
     assert decimals(np.array([2.0**52]), 5) is None
 
 
+def sizes_of_leaves(leaves: int) -> tuple[float, float]:
+    """Return the smallest and the largest share of a leaf, if each cut is within MARGIN of its quantile."""
+    if leaves == 1:
+        return 1.0, 1.0
+    left = leaves // 2
+    share, (few, many), (few_right, many_right) = left / leaves, sizes_of_leaves(left), sizes_of_leaves(leaves - left)
+    return (
+        min((share - MARGIN) * few, (1 - share - MARGIN) * few_right),
+        max((share + MARGIN) * many, (1 - share + MARGIN) * many_right),
+    )
+
+
 @pytest.mark.parametrize("leaves", [1, 2, 3, 7, 16])
-def test_leaves_are_even(leaves: int) -> None:
+def test_leaves_are_even_but_for_the_margin_of_each_cut(leaves: int) -> None:
     points = np.random.default_rng(0).normal(size=(20_000, 3)) * (1.0, 5.0, 0.1)
     tree = build_tree(points[::4].copy(), leaves, 1, 0)
-    counts = np.bincount(tree.leaf_of(points), minlength=leaves)
-    assert counts.size == leaves and counts.sum() == 20_000
-    assert counts.max() < 1.3 * 20_000 / leaves and counts.min() > 0.7 * 20_000 / leaves
+    shares = np.bincount(tree.leaf_of(points), minlength=leaves) / 20_000
+    assert shares.size == leaves and shares.sum() == pytest.approx(1.0)
+    smallest, largest = sizes_of_leaves(leaves)
+    assert 0.9 * smallest < shares.min() and shares.max() < 1.1 * largest  # the tree is that of every fourth point
     split = np.concatenate([tree.leaf_of(points[:777]), tree.leaf_of(points[777:])])
     assert np.array_equal(split, tree.leaf_of(points))
 

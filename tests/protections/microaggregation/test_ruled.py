@@ -135,7 +135,7 @@ def test_every_class_of_the_release_keeps_l_and_t(method, loss):
     assert release.facts["t"] == pytest.approx(t_closeness(release.solution.labels, illness))
     assert t_closeness(classes, illness) <= 0.5 + 1e-12
     assert {type(promise).__name__ for promise in release.promises} == {"KAnonymity", "LDiversity", "TCloseness"}
-    assert not any(finding.status == "blocked" for finding in release.findings)
+    assert not any(finding.status == "block" for finding in release.findings)
 
 
 def test_the_search_gains_on_the_first_groups():

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from reference import suppression as slow
 from shoal.engine.control import Control
+from shoal.errors import Stopped
 from shoal.protections.suppression import class_search, every_subset, wildcard
 from shoal.protections.suppression import tables as class_tables
 from shoal.protections.suppression.class_search import Stars
@@ -193,9 +194,28 @@ def test_a_stopped_search_returns_its_best_stars() -> None:
     control = Control()
     control.stop()
     problem = problem_of(records, [0] * 200, [1.0] * 4, 3)
-    stars = class_search.search(problem, control=control, first_only=True)
+    stars = control.call(lambda: class_search.search(problem, first_only=True))
     assert problem.cost_of(stars.starred) == stars.facts["peel_cost"]
     assert min(slow.as_value(slow.starred(records, stars.starred.tolist()))) >= 3
+
+
+def test_a_stop_ends_the_choice_of_subsets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With many columns the choice alone takes a second and more."""
+    monkeypatch.setattr(class_tables, "MOST_SUBSETS", 40)
+    monkeypatch.setattr(class_tables, "BEAM", 3)
+    control, calls, classes_of = Control(threads=1), [], class_tables.classes_of
+
+    def stopped_first(problem: StarProblem, subsets: list[class_tables.Subset]) -> np.ndarray:
+        calls.append(len(subsets))
+        control.stop()
+        return classes_of(problem, subsets)
+
+    monkeypatch.setattr(class_tables, "classes_of", stopped_first)
+    records = [tuple(row) for row in np.random.default_rng(4).integers(0, 3, (60, 7)).tolist()]
+    problem = problem_of(records, [0] * 60, [1.0] * 7, 3)
+    with pytest.raises(Stopped):
+        control.call(lambda: class_search.search(problem, effort="quick"))
+    assert len(calls) == 1
 
 
 def test_a_large_file_takes_the_cheapest_class_of_each_record(monkeypatch: pytest.MonkeyPatch) -> None:

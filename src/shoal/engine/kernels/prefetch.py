@@ -32,6 +32,11 @@ def filled(shape: int | tuple[int, ...], value: float, dtype: Any = np.float64) 
     return array
 
 
+def zeros_of(*tables: tuple[int | tuple[int, ...], Any]) -> list[NDArray[Any]]:
+    """Return an array of zeros, as `filled` makes them, for each shape and type."""
+    return [filled(shape, 0, dtype) for shape, dtype in tables]
+
+
 def hint(array: Any, place: Any) -> None:
     """Prefetch the cache line of the element at a place in the array's memory; uncompiled, do nothing."""
 

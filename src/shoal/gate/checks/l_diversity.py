@@ -34,7 +34,7 @@ def check(context: CheckContext) -> Finding:
     text += _largest_share(context, worst)
     return context.make_finding(
         "l", bad, text, value, promise.l if broken else threshold,
-        "use a larger k, or request l with shoal generalize -l L", promised=broken,
+        "use a larger k, or request l with -l L", promised=broken,
     )  # fmt: skip
 
 

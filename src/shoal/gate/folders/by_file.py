@@ -125,17 +125,16 @@ def check_file(path: Path, before: pl.DataFrame, expected: pl.DataFrame | None, 
     order = np.argsort(bucket, kind="stable")
     drawn = check.drawn
     values = [value_of(written.frame[name]).alias(value_name(name)) for name in confidential_of(check.guarantees)]
-    if check.guarantees.unit is not None:
-        values.append(units_in(before[check.guarantees.unit]))
+    units = [] if check.guarantees.unit is None else [units_in(before[check.guarantees.unit])]
     earlier, exact = (pl.DataFrame(), {}) if check.previous is None else _earlier(context, check.previous)
     labels = [name for name in context.columns.protected if name in before.columns and has_labels(context, name)]
     return CheckedFile(
         findings=tuple(findings),
-        tuples=keys.with_columns(suppressed_in(context), *values, *earlier)[order],
+        tuples=keys.with_columns(suppressed_in(context), *values, *units, *earlier)[order],
         counts=tuple(np.bincount(bucket, minlength=check.buckets).tolist()),
         before=before[drawn],
         after=written.frame.select(check.released)[drawn],
-        keys=keys[drawn],
+        keys=keys.with_columns(*units)[drawn],
         moments={name: _moments(before[name]) for name in context.columns.protected if before[name].dtype.is_numeric()},
         new_numbers=tuple(n for n in context.columns.protected if n not in labels and _is_new_number(context, n)),
         suppressed=int((~context.kept).sum()),

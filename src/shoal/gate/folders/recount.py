@@ -24,6 +24,9 @@ GONE = "gone"  # a bit for each set of columns: whether a record is suppressed i
 UNIT = "unit"  # the person or household of a record, if there is a unit column
 
 
+PEOPLE = 500  # people whose units are looked at together
+
+
 def key_name(place: int) -> str:
     """Return the staged name of a released column."""
     return f"c{place}"
@@ -69,6 +72,7 @@ class People:
         scales: The standard deviation of the original of each changed column.
         compared: How columns of ranks and labels are compared, by place.
         labels: The original of these, as a rank or a code.
+        units: Their persons or households, if there is a unit column.
     """
 
     cells: pl.DataFrame
@@ -76,6 +80,7 @@ class People:
     scales: dict[int, float]
     compared: dict[int, Ranked | Labelled] = field(default_factory=dict)
     labels: dict[int, NDArray[Any]] = field(default_factory=dict)
+    units: pl.Series | None = None
 
 
 def count_classes(tuples: pl.DataFrame, sets: Sequence[ColumnSet]) -> dict[str, tuple[int, int, int]]:
@@ -119,18 +124,41 @@ def records_within(tuples: pl.DataFrame, columns: ColumnSet, people: People, lim
     return total
 
 
+def records_of_unit(tuples: pl.DataFrame, columns: ColumnSet, people: People, limits: Floats) -> Ints:
+    """Return for each person the number of records of their unit at no more than this distance."""
+    total = np.zeros(people.cells.height, dtype=np.int64)
+    units = pl.DataFrame({"person": np.arange(people.cells.height), UNIT: people.units})
+    for start in range(0, units.height, PEOPLE):
+        pairs = tuples.join(units[start : start + PEOPLE], on=UNIT)
+        person = pairs["person"].to_numpy()
+        same = np.ones(pairs.height, dtype=bool)
+        for place in columns.exact:
+            one, two = pairs[key_name(place)], people.cells[key_name(place)].gather(person)
+            if one.dtype != two.dtype:
+                one, two = one.cast(pl.String), two.cast(pl.String)
+            same &= one.eq_missing(two).to_numpy()
+        near = distances(columns, people, pairs, person) <= limits[person]
+        total += np.bincount(person[same & near], minlength=total.size)
+    return total
+
+
 def own_distance(columns: ColumnSet, people: People) -> Floats:
     """Return the distance of each person to the own released record."""
-    squares = np.zeros(people.cells.height)
+    return distances(columns, people, people.cells, np.arange(people.cells.height))
+
+
+def distances(columns: ColumnSet, people: People, cells: pl.DataFrame, person: Ints) -> Floats:
+    """Return the distance of each released record in `cells` to a person, in the columns that need not agree."""
+    squares = np.zeros(cells.height)
     for place in columns.changed:
-        released = released_numbers(people.cells[key_name(place)]) / people.scales[place]
-        squares += (people.originals[place] - released) ** 2
+        released = released_numbers(cells[key_name(place)]) / people.scales[place]
+        squares += (people.originals[place][person] - released) ** 2
     for place in (*columns.ranked, *columns.labelled):
-        how, cells = people.compared[place], people.cells[key_name(place)]
+        how, of_place = people.compared[place], cells[key_name(place)]
         if isinstance(how, Ranked):
-            squares += (people.labels[place] - coordinates(cells, how.of_key)) ** 2
+            squares += (people.labels[place][person] - coordinates(of_place, how.of_key)) ** 2
         else:
-            squares += (people.labels[place] != codes(cells, how.of_key)) * how.cost
+            squares += (people.labels[place][person] != codes(of_place, how.of_key)) * how.cost
     return np.asarray(np.sqrt(squares))
 
 

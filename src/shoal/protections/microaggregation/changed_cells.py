@@ -2,10 +2,12 @@
 
     number, date    squared distances to the means of the groups, relative to those to the mean of all records
     ordinal         rank distances to the medians of the groups, relative to those to the median of all records
-    nominal         labels that differ from the modes of their groups, relative to the number of records
+    nominal         labels that differ from the modes of their groups, relative to the number of records, times LABEL
 
-Each is a share from 0 to 1, times the importance of the column; the loss is their sum. It needs no column per value, so
-that a nominal column may have thousands of them. No group of 2k or more records costs less than its parts.
+The loss is the sum over the columns, each times its importance. A changed label thus counts LABEL variances of a
+number, which is a little less than a number that is replaced by that of a random record (two variances). No column per
+value is needed, so that a nominal column may have thousands of them. No group of 2k or more records costs less than its
+parts.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from shoal.table.mixed import MixedColumns
 
 EXACT_UP_TO = 2_000  # records up to which every pair is compared
 ORDERS = 16  # random orders in which records are compared, half of them by sorting, half by trees
+LABEL = 1.75  # variances that a changed label counts
 BLOCK = 1_000  # records per block of the first groups
 DIRECTIONS = 4  # numbers that stand for a nominal column in a random tree, at most
 COARSE_BITS, FINE_BITS = 3, 10  # of a number in the key of a sort
@@ -72,7 +75,7 @@ class ChangedCells(RuledLoss):
         for c, column in enumerate(ranks.T, start=self.numbers):
             whole = _rank_distance(column, held)
             self.unit[c] = factors[c] / whole if whole > 0 else 0.0
-        self.unit[self.ordered :] /= held.sum()
+        self.unit[self.ordered :] *= LABEL / held.sum()
         records = np.column_stack([moved * scale, ranks, codes]).astype(np.float64)
         self.rules = no_rules(n) if rules is None else rules
         self.k, self.most = k, 2 * k - 1

@@ -30,9 +30,11 @@ def show(release: Release) -> list[Grid]:
 
 def rows_of_files(facts: Mapping[str, Any]) -> list[list[Any]]:
     """Return the values of a release of many files with their names."""
+    units = facts.get("smallest_group_units")
     return [
         ["records", facts["n"]], ["protected columns", facts["d"]], ["information loss (%)", facts["information_loss"]],
         ["groups", facts["groups"]], ["records per group", f"{facts['smallest_group']} to {facts['largest_group']}"],
+        *([] if units is None else [["units in the smallest group", units]]),
         ["leaves", facts["leaves"]], ["rounds", facts["rounds"]], ["CPU seconds of the search", facts["cpu_seconds"]],
     ]  # fmt: skip
 

@@ -120,7 +120,8 @@ def prove(
         ],
     }
     control.advance(1.0, sse, "proof")
-    if not proved and (control.stopped or time.monotonic() >= until):
+    is_spent = search.work.done or search.work.programmes <= 0
+    if not proved and (control.stopped or time.monotonic() >= until or is_spent):
         facts["bound_stopped"] = True  # the groups were complete before
     return KPartition(search.best.labels, facts)
 

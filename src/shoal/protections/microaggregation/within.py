@@ -7,6 +7,7 @@ than k units (persons or households) is merged with the nearest group until it h
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,28 @@ def _combined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def units_of(table: Table, k: int) -> Ints | None:
     """Return each record's unit as a code, or None if records are units. Raise InputError for fewer than k units."""
+    label = _unit_labels(table)
+    if label is None:
+        return None
+    name = label.name
+    if len(label.texts) < k:
+        raise InputError(
+            f"The file has {len(label.texts):,} units (values of {name!r}), fewer than k = {k}: no group can hold "
+            f"k of them. Choose a smaller k."
+        )
+    return label.codes.astype(np.int64)
+
+
+def hashed_units(table: Table) -> Ints | None:
+    """Return each record's unit as a number that is the same in every file, or None if records are units."""
+    label = _unit_labels(table)
+    if label is None:
+        return None
+    digests = [blake2b(str(text).encode(), digest_size=8).digest() for text in label.texts]
+    return np.array([int.from_bytes(digest, "big", signed=True) for digest in digests], dtype=np.int64)[label.codes]
+
+
+def _unit_labels(table: Table) -> Labels | None:
     name = table.roles.unit
     if not isinstance(name, str):
         return None
@@ -107,12 +130,7 @@ def units_of(table: Table, k: int) -> Ints | None:
             f"The unit column {name!r} has {int(absent.sum()):,} missing values, the first in row "
             f"{int(table.numbering[absent.argmax()])}: every record belongs to a unit. Correct the file."
         )
-    if len(label.texts) < k:
-        raise InputError(
-            f"The file has {len(label.texts):,} units (values of {name!r}), fewer than k = {k}: no group can hold "
-            f"k of them. Choose a smaller k."
-        )
-    return label.codes.astype(np.int64)
+    return label
 
 
 def units_per_group(labels: Ints, units: Ints) -> Ints:

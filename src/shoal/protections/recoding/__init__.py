@@ -177,7 +177,7 @@ def recode(
     """Replace the quasi-identifiers of each group of at least k records by intervals and sets of values.
 
     A number or a date becomes the interval of its group, a name the set of names, or the lowest node of a taxonomy that
-    covers the group. Records whose combination of values occurs k times already stay as they are. With sets, k holds
+    covers the group. Records stay as they are if at least k of them have the same values. With sets, k holds
     over each set of columns; sets that share a column are recoded together. suppress is the share of records that may
     be suppressed: Shoal suppresses no record or at least k. l may be a number, ("entropy", l) or ("recursive", c, l).
 

@@ -227,7 +227,7 @@ def _groups(task: RecodingTask, searching: RecodingSearch, suppress: float) -> R
     if suppress > 0 and most < task.k:
         notice(
             f"--suppress {suppress:g} allows {most:,} of {task.n:,} records, fewer than k = {task.k}. Suppressed "
-            "records hide among each other only if there are at least k of them, so Shoal suppresses none"
+            "records hide among each other only if there are at least k of them, so Shoal suppresses none."
         )
     plain = searching.run(task)
     if most >= task.k and task.n - most >= 2 * task.k:

@@ -106,7 +106,7 @@ def protect(
         facts={**facts, **clock.read()},
         solution=solution,
         title=MASK.title,
-        extra={"answer": answer, "labels": labels},
+        labels=tuple(labels),
         task=task,
         parameter=parameter,
         vital=vital,

@@ -32,6 +32,7 @@ class GroupRelease(Release):
     task: Task
     parameter: str
     vital: tuple[str, Sequence[Any]]
+    labels: tuple[Any, ...] = ()
     conditions: Concealment | None = None
 
     @property
@@ -58,15 +59,14 @@ class GroupRelease(Release):
 
     def swap_list(self) -> list[dict[str, Any]]:
         """Return the swaps: rows of target record and partner, counted from 1, their regions, and the distortion."""
-        labels = self.extra["labels"]
         swaps, region = self.solution.swaps, self.task.region
         distortion = self.task.matching.between(swaps[:, 0], swaps[:, 1])
         return [
             {
                 "vital_row": int(v) + 1,
-                "from": labels[region[v]],
+                "from": self.labels[region[v]],
                 "partner_row": int(u) + 1,
-                "to": labels[region[u]],
+                "to": self.labels[region[u]],
                 "metric": float(c),
             }
             for (v, u), c in zip(swaps, distortion, strict=True)

@@ -291,7 +291,7 @@ def _no_outliers(alpha: float, blind: bool) -> str:
 
 def _check_groups(region: Ints, is_target: Bools, second: Bools | None, names: TaskNames) -> None:
     if region.size == 0 or region.shape != is_target.shape:
-        raise UsageError("The file has no records.")
+        raise UsageError("The file has no records. Choose another file.")
     m = int(region.max()) + 1
     if m < 2:
         raise InputError(

@@ -60,7 +60,9 @@ def suppress(
     subsets: Annotated[
         int | None,
         Option(
-            "Largest number of columns in a combination: k holds for each, not over all columns.", 1, excludes="sets"
+            "Largest number of columns in a combination. k holds for each combination, not over all columns.",
+            1,
+            excludes="sets",
         ),
     ] = None,
     within: Annotated[

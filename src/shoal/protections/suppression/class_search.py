@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.arrays import Bools
-from shoal.engine.control import Control, current
+from shoal.engine.control import Control, current, shielded
 from shoal.protections.suppression.kernels.class_search import State, Tables, anneal, peel
 from shoal.protections.suppression.problem import StarProblem
 from shoal.protections.suppression.tables import class_tables
@@ -55,7 +55,7 @@ def search(
     first_only: return the first solution, although the work was stopped.
     """
     control = control or current()
-    prepared = class_tables(problem)
+    prepared = shielded(lambda: class_tables(problem)) if first_only else class_tables(problem)
     tables, n = prepared.tables, problem.rows
     state = first_state(tables, n)
     step = float(problem.cost.min(initial=np.inf)) if problem.keys else 1.0

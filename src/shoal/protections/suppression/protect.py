@@ -144,7 +144,9 @@ def check_options(table: Table, names: Sequence[str], goal: StarGoal) -> None:
         raise UsageError(f"--subsets must be between 1 and {len(names)} (the number of columns), not {goal.subsets}.")
     for name in names:
         if SUPPRESSED in table[name].stored.values:
-            notice(f"The column {name!r} already has cells with {SUPPRESSED!r}. They count as values, not as new stars")
+            notice(
+                f"The column {name!r} already has cells with {SUPPRESSED!r}. They count as values, not as new stars."
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,7 +47,11 @@ class ClassTables:
 
 
 def class_tables(problem: StarProblem) -> ClassTables:
-    """Return the classes of all tuples in the subsets that the search may use."""
+    """Return the classes of all tuples in the subsets that the search may use.
+
+    Raises:
+        Stopped: The work was stopped.
+    """
     subsets, whole_levels = chosen_subsets(problem)
     cost = np.array([star_cost(problem, subset) for subset in subsets])
     order = np.argsort(cost, kind="stable")
@@ -93,6 +97,7 @@ def classes_of(problem: StarProblem, subsets: Sequence[Subset]) -> Indices:
     widths = problem.widths if problem.keys else np.ones(1, dtype=np.int64)
 
     def count(rows: Ints) -> None:
+        current().check()
         count_classes(
             values,
             problem.stratum,
@@ -156,12 +161,15 @@ def _useful(problem: StarProblem, subsets: Sequence[Subset], covered: Bools, mos
     chosen: list[int] = []
     left, free = ~covered, np.ones(len(subsets), dtype=bool)
     every = problem.counts @ inside
+    gain = (problem.counts * left) @ inside
     while len(chosen) < most and free.any():
-        gain = (problem.counts * left) @ inside
+        current().check()
         best = int(np.lexsort((np.arange(len(subsets)), -every, -gain, ~free))[0])
         chosen.append(best)
         free[best] = False
-        left &= ~inside[:, best]
+        new = np.flatnonzero(left & inside[:, best])
+        gain -= problem.counts[new] @ inside[new]
+        left[new] = False
     return [subsets[i] for i in chosen], ~left
 
 

@@ -33,7 +33,7 @@ def search(problem: StarProblem, *, seed: int = 0, effort: str = "standard", con
     if 4.0 * below_k * problem.counts.size > MOST_FIRST:
         notice(
             f"With --star wildcard, {below_k:,} records would have to be compared with all others. Shoal takes the "
-            "cheapest class of each record instead, which needs more stars"
+            "cheapest class of each record instead, which needs more stars."
         )
         return _cheapest_classes(problem)
     cover = first_entities(problem)

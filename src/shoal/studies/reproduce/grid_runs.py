@@ -39,7 +39,7 @@ def origin_of(runs: Mapping[str, pl.DataFrame], smaller: str) -> str:
 
 
 def _is_begun(runs: pl.DataFrame) -> bool:
-    """Are these some, but not all repeats of the published grid?"""
+    """Return whether these are some, but not all repeats of the published grid."""
     settings = runs.select("mutation_rate", "crossover_rate", "population").unique().height
     return settings == len(kept.GRID) // kept.GRID.repeats and runs.height < len(kept.GRID)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from shoal.arrays import Floats, Indices
 from shoal.engine.kernels.compiling import bare, inlined, inner, kernel
-from shoal.engine.kernels.prefetch import filled, prefetch_element, prefetch_row
+from shoal.engine.kernels.prefetch import filled, prefetch_element, prefetch_row, zeros_of
 from shoal.engine.partition.kernels.losses import note_entering, note_leaving, summarize
 
 
@@ -42,21 +42,17 @@ def empty_groups(x: NDArray[Any], w: Floats, k: int, most: int, width: int, summ
     """Return room for every partition of the rows of x into groups of k to `most`, with `width` numbers per group."""
     n = x.shape[0]
     count = max(1, n // k) + 1  # one more than can exist: a move may create a group before it empties another
-    return Groups(
-        x=x,
-        w=w,
-        summary=filled((count, width), 0, summary_type),
-        mass=filled(count, 0.0),
-        label=filled(n, 0, np.int32),
-        place=filled(n, 0, np.int32),
-        size=filled(count, 0, np.int32),
-        member=filled((count, most + 1), 0, np.int32),  # one extra place: a swap is two transfers
-        vacant=filled(count + 1, 0, np.int32),
-        owner=filled(count, 0, np.int8),
-        worker=0,
-        k=k,
-        most=most,
+    summary, mass, label, place, size, member, vacant, owner = zeros_of(
+        ((count, width), summary_type),
+        (count, np.float64),
+        (n, np.int32),
+        (n, np.int32),
+        (count, np.int32),
+        ((count, most + 1), np.int32),  # one extra place: a swap is two transfers
+        (count + 1, np.int32),
+        (count, np.int8),
     )
+    return Groups(x, w, summary, mass, label, place, size, member, vacant, owner, worker=0, k=k, most=most)
 
 
 def padded(values: Floats) -> Floats:

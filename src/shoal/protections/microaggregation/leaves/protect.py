@@ -71,7 +71,7 @@ from shoal.table.roles import Roles
 from shoal.table.table import Table, all_constant, some_constant, too_wide
 
 METHODS = ("auto", "blocks")
-NOT_YET = ("unit", "derived")  # roles that a search by leaves does not support
+NOT_YET = ("derived",)  # roles that a search by leaves does not support
 
 
 @dataclass(frozen=True)
@@ -382,6 +382,8 @@ class _Search:
             "effort": self.arguments["effort"],
             "cpu_seconds": round(sum(f["cpu_seconds"] for f in every), 4),
         }
+        if isinstance(self.roles.unit, str):
+            facts["smallest_group_units"] = min(f["smallest_units"] for f in last)
         if self.labels:
             facts["dimensions"] = width_of(totals.columns.scales)
         if not self.arguments["quasi"] and not self.files.named_roles.get("quasi"):

@@ -29,7 +29,7 @@ from shoal.engine.partition.search.blocks import blocks
 from shoal.engine.partition.search.prepared import SearchSettings
 from shoal.engine.partition.space import random_state_of, without_oversized
 from shoal.engine.warming import prepare_node
-from shoal.errors import InputError
+from shoal.errors import InputError, counted
 from shoal.folders.columns import same_columns
 from shoal.folders.leaves import (
     GROUP,
@@ -61,6 +61,7 @@ from shoal.protections.microaggregation.leaves.numbers import (
 from shoal.protections.microaggregation.leaves.tree import Tree
 from shoal.protections.microaggregation.replacement import lower_medians, modes
 from shoal.protections.microaggregation.squared_error import SquaredError
+from shoal.protections.microaggregation.within import hashed_units, merged_for_units, units_per_group
 from shoal.protections.values import check_types, warn_of_identifiers
 from shoal.sources.files import checksum
 from shoal.sources.scanning import Files
@@ -71,6 +72,7 @@ from shoal.table.table import Table
 
 MEASURED = ("number", "date")
 WEIGHT = "weight"  # the staged name of the weights
+UNIT = "unit"  # the staged name of the persons or households, as numbers that are the same in every file
 LATER_HOT = 0.12  # first temperature of a round: the groups are good already, but for the borders
 
 
@@ -130,7 +132,7 @@ def read(task: ReadTask, output: StagedOutput) -> Facts:
         kinds = _same_kinds(table, task)
         check_types(table, task.names, "microaggregate", needs="means")
         table = table.with_missing("error", task.names, kinds)
-        weights = table.weights()
+        weights, units = table.weights(), hashed_units(table)
         for j, (name, kind) in enumerate(kinds.items()):
             whole, digits = False, None
             if kind in MEASURED:
@@ -152,6 +154,8 @@ def read(task: ReadTask, output: StagedOutput) -> Facts:
         raise InputError(f"{task.path.name}: {error}") from None
     if weights is not None:
         columns[WEIGHT] = weights
+    if units is not None:
+        columns[UNIT] = units
     output.write(pl.DataFrame(columns))
     largest = 1.0 if weights is None else float(weights.max())
     return {"rows": table.rows, "sha256": sha256, "largest_weight": largest, **facts}
@@ -322,6 +326,9 @@ def search(task: SearchTask, output: StagedOutput) -> Facts:
     if len(rows) < task.k:
         raise InputError(f"A leaf has only {len(rows)} records. Use a larger --leaf.")
     partition = _grouped(task, points, weights, group).check(task.k)
+    units = np.unique(frame[UNIT].to_numpy(), return_inverse=True)[1] if UNIT in frame.columns else None
+    if units is not None and task.tree is None:
+        partition = _with_units(task, partition, points, weights, units.reshape(-1).astype(np.int64))
     centroids = partition.centroids(points, weights)
     facts: Facts = {
         "records": len(rows),
@@ -338,11 +345,26 @@ def search(task: SearchTask, output: StagedOutput) -> Facts:
         ends = ends_of_files(rows, task.files, task.rows)
         facts |= {"ends": ends, "used": [sorted(set(made.tolist())) if made.dtype.kind == "i" else [] for made in new]}
         facts |= lost_by_column(task.columns, values, new, partition.labels, weights)
+        if units is not None:
+            facts["smallest_units"] = int(units_per_group(partition.labels, units).min())
         return {**facts, "cpu_seconds": time.process_time() - started}
     next_leaf = task.tree.leaf_of(centroids)
     ranked, counts = sorted_by_leaf(frame, partition.labels, next_leaf, task.tree.leaves)
     output.write(ranked)
     return {**facts, "counts": counts, "cpu_seconds": time.process_time() - started}
+
+
+def _with_units(
+    task: SearchTask, partition: KPartition, points: Floats, weights: Floats | None, units: Ints
+) -> KPartition:
+    """Return groups of at least k units: after the last round, so that no later round can break them."""
+    there = int(units.max()) + 1
+    if there < task.k:
+        raise InputError(
+            f"A leaf of {len(units):,} records has only {counted(there, 'unit')}, fewer than k = {task.k}. Use a "
+            "larger --leaf, or a smaller k."
+        )
+    return merged_for_units(partition, points, task.k, units, weights)
 
 
 def _by_column(squares: Floats, scales: Sequence[Scaling], weights: Floats | None) -> list[float]:
