@@ -16,7 +16,7 @@ def generic_kernels() -> list[tuple[Any, ...]]:
     """Return the kernels of the search over partitions with each loss, and the kernel that checks rules."""
     codes = np.arange(4.0)[:, None]
     changed = ChangedCells(codes, codes, codes, 2)
-    kernels: list[tuple[Any, ...]] = [(check_groups, no_rules(4))]
-    for marker in (Squares(), RuledSquares(*no_rules(4)), changed.marker):
-        kernels += search_kernels(marker)
+    kernels: list[tuple[Any, ...]] = [(check_groups, no_rules(4)), *search_kernels(Squares())]
+    for marker in (RuledSquares(*no_rules(4)), changed.marker):
+        kernels += search_kernels(marker)[1:]  # the first one is the same for all losses of floats
     return [*kernels, *(kernel for kernel in changed.kernels() if isinstance(kernel, tuple))]
