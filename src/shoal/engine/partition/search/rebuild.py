@@ -29,7 +29,7 @@ from shoal.engine.partition.search.prepared import PreparedSearch, SearchSetting
 from shoal.engine.partition.space import SearchSpace, random_state_of
 from shoal.engine.partition.windows import at_once, in_windows
 
-BLOCKS = {"quick": 2_000, "standard": 6_000, "thorough": 16_000}  # records per block of the first groups
+BLOCKS = {"quick": 4_000, "standard": 6_000, "thorough": 16_000}  # records per block of the first groups
 # First and last temperature, as shares of the loss of the groups that are rebuilt: a short search must stay cold.
 HOT = {"quick": 0.01, "standard": 0.03, "thorough": 0.1}
 COLD = {"quick": 0.001, "standard": 0.001, "thorough": 0.003}

@@ -37,32 +37,43 @@ class TreeNodes(NamedTuple):
 @inlined
 def rise(x: Any, summary: Any, b: Any, i: Any) -> int:
     """Return the rise of the cost per record if record i joins a group that is not empty."""
+    # Unsigned places need no test for negative ones, and a load that is not conditional costs none: only then does the
+    # compiler compare several levels at once, which takes a tenth of the time.
     i, b = np.uint64(i), np.uint64(b)
-    width = x.shape[1]
+    node, left = np.uint64(1), np.uint64(1 + x.shape[1])
     total = np.int32(0)
-    for c in range(width):
-        total = np.int32(total + (summary[b, 1 + width + c] if summary[b, 1 + c] != x[i, c] else np.int32(0)))
+    for c in range(x.shape[1]):
+        level = np.uint64(c)
+        more = summary[b, left + level]
+        total = np.int32(total + (more if summary[b, node + level] != x[i, level] else np.int32(0)))
     return int(total)
 
 
 @inlined
-def start(loss: Any, x: Any, summary: Any, a: int, i: int) -> None:
+def start(loss: Any, x: Any, summary: Any, a: Any, i: Any) -> None:
     """Make the row of a group of one record."""
-    width = x.shape[1]
+    i, a = np.uint64(i), np.uint64(a)
+    node, left = np.uint64(1), np.uint64(1 + x.shape[1])
     summary[a, 0] = 0
-    for c in range(width):
-        summary[a, 1 + c] = x[i, c]
-        summary[a, 1 + width + c] = loss.rises[i, c]
+    for c in range(x.shape[1]):
+        level = np.uint64(c)
+        summary[a, node + level] = x[i, level]
+        summary[a, left + level] = loss.rises[i, level]
 
 
 @inlined
-def extend(x: Any, summary: Any, a: int, i: int) -> None:
+def extend(x: Any, summary: Any, a: Any, i: Any) -> None:
     """Add a record to the row of a group that is not empty."""
-    width = x.shape[1]
-    summary[a, 0] += rise(x, summary, a, i)
-    for c in range(width):
-        if summary[a, 1 + c] != x[i, c]:
-            summary[a, 1 + width + c] = 0
+    i, a = np.uint64(i), np.uint64(a)
+    node, left = np.uint64(1), np.uint64(1 + x.shape[1])
+    total = np.int32(0)
+    for c in range(x.shape[1]):
+        level = np.uint64(c)
+        more = summary[a, left + level]
+        kept = more if summary[a, node + level] == x[i, level] else np.int32(0)
+        total = np.int32(total + (more - kept))
+        summary[a, left + level] = kept
+    summary[a, 0] += total
 
 
 @implement(losses.apart, TreeNodes)
