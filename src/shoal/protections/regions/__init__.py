@@ -132,7 +132,8 @@ def mask_group(
     ] = None,
     sensitivity: Annotated[float, share("Share of the outliers that may stay, with the published settings.")] = 0.0,
     distortion: Annotated[
-        float | None, Option("Largest share of the worst distortion.", 0, 1, default_text="0.5, published: 0.3")
+        float | None,
+        Option("Largest allowed distortion, as a share of the worst one.", 0, 1, default_text="0.5, published: 0.3"),
     ] = None,
     decoys: Annotated[int, Option("Number of ordinary regions, drawn at random, that become outliers.", 0)] = 0,
     pick: Annotated[
