@@ -97,12 +97,17 @@ def test_weights_leave_out_what_cannot_honour_them(numbers: Path) -> None:
     assert {"auto, quick", "auto, standard", "auto, thorough"} <= {item.name for _, item in suitable}
 
 
-def test_text_columns_are_generalized_only(tmp_path: Path) -> None:
+def test_text_columns_are_recoded_generalized_and_suppressed(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     frame = pl.DataFrame({"age": rng.integers(18, 60, 80), "town": rng.choice(list("abcd"), 80)})
     comparison = shoal.compare(frame, 4, quasi=["age", "town"], effort="quick")
-    assert [item.name for item in comparison.runs] == ["generalize, quick"]
-    assert comparison.runs[0].k >= 4 and "generalize, quick" in comparison.answer
+    runs = {item.name: item for item in comparison.runs}
+    assert list(runs) == ["recode, quick", "generalize, quick", "suppress, quick"]
+    assert all(item.k >= 4 for item in runs.values()) and "recode, quick loses the least" in comparison.answer
+    starred = shoal.suppress(frame, 4, quasi=["age", "town"], effort="quick").facts["suppressed_cells"]
+    assert runs["suppress, quick"].loss == pytest.approx(100 * starred / 160)
+    recoded = shoal.recode(frame, 4, quasi=["age", "town"], effort="quick").facts["loss"]
+    assert runs["recode, quick"].loss == pytest.approx(100 * recoded)
     with pytest.raises(UsageError, match="needs numeric columns"):
         shoal.compare(frame, 4, quasi=["age", "town"], missing="drop")
 

@@ -2,7 +2,7 @@
 
 Each method runs on the same table and is measured in the same way. A category of a generalization counts as the mean
 of its values, so that all methods have the same scale. If a column is text, only methods that form categories suit;
-then the loss is NWP and the risk is the average re-identification risk.
+then the loss is the share of detail that cells lose, and the risk is the average re-identification risk.
 """
 
 from __future__ import annotations
