@@ -75,6 +75,20 @@ def test_a_large_release_is_judged_by_counts(released: tuple[Path, Path], monkey
     ]
 
 
+def test_a_policy_blocks_on_checks_that_were_not_made(
+    released: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Checks that need every class do not run on drawn records: a policy that blocks on one of them cannot pass."""
+    text = 'title = "t"\njustification = "j"\nblocks = ["dominance", "previous"]\n[thresholds]\ndominance_share = 0.999'
+    (tmp_path / "own.toml").write_text(text)
+    options: dict[str, Any] = {"policy": tmp_path / "own.toml", "first_release": True}
+    assert checked(*released, **options).passed
+    draw(monkeypatch, 400)
+    findings = checked(*released, **options)
+    assert not findings.passed and findings["drawn"].status == "block"
+    assert "not made: dominance" in findings["drawn"].finding and "previous" not in findings["drawn"].finding
+
+
 TAMPERED: list[tuple[str, Callable[[pl.DataFrame], pl.DataFrame], str]] = [
     ("joint-k", lambda f: f.with_columns(age=pl.when(pl.int_range(pl.len()) == 7).then(1.5).otherwise("age")), "1 rec"),
     ("untouched", lambda f: f.with_columns(diagnosis=pl.lit("a")), "part-1.parquet: "),

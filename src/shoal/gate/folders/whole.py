@@ -32,6 +32,7 @@ ALL_ROWS = 100_000  # up to so many records, every check sees all of them; in a 
 # The checks of drawn records, and those of counts, which `Counted` supplies.
 DRAWN = (roles.looks_like_identifier, roles.looks_like_unit, content.undone, content.row_order, roles.as_is)
 BY_COUNTS = (roles.known_k, roles.every_role, roles.released)
+NO_SWAPS = {"swapped-signal"}  # a check of shoal mask, which protects no folder
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ class WholeCheck:
             others = list(examine(context))
         else:
             others = [part(_drawn(context)) for part in DRAWN]
-            others += [self._suppressed(context), self._unmeasured(context)]
+            others.append(self._suppressed(context))
         counted_ones = [self._joint_k(context, figures.protected), *(part(context) for part in BY_COUNTS)]
         if self.shuffled:
             counted_ones.append(_order_of_files(context))
@@ -131,6 +132,8 @@ class WholeCheck:
             other = joined.get(finding.check)
             if other is None or (finding.check not in names and _is_worse(finding, other)):
                 joined[finding.check] = finding
+        if not self.is_complete:
+            joined["drawn"] = self._unmeasured(joined)
         return Findings(list(joined.values()), self.policy.name, figures, time.process_time() - begin)
 
     def _worst_of_files(self) -> list[Finding]:
@@ -181,9 +184,16 @@ class WholeCheck:
             promised=0 < self.suppressed < context.required_k,
         )  # fmt: skip
 
-    def _unmeasured(self, context: CheckContext) -> Finding:
+    def _unmeasured(self, measured: Mapping[str, Finding]) -> Finding:
+        """Which checks saw drawn records only. It blocks if the policy blocks on a check that was not made."""
         text = f"other checks ran on {self.before.height:,} of {self.rows:,} records, or need all classes at once"
-        return Finding("drawn", "info", text, self.before.height)
+        declared = NO_SWAPS | ({"previous"} if self.first_release else set())
+        lacking = sorted(self.policy.blocks - measured.keys() - declared)
+        if not lacking:
+            return Finding("drawn", "info", text, self.before.height)
+        text += f"; the policy {self.policy.name} blocks on checks that were not made: {', '.join(lacking)}"
+        todo = f"check a release of at most {ALL_ROWS:,} records, or choose another policy"
+        return Finding("drawn", BLOCK, text, self.before.height, todo=todo)
 
 
 def _order_of_files(context: Counted) -> Finding:
