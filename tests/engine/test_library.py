@@ -22,8 +22,8 @@ from shoal.engine.kernels.stamp import source_hash
 from shoal.engine.partition.kernels.groups import build_state, claim, empty_groups
 from shoal.measures.linkage import distance_linkage
 from shoal.measures.probabilistic import probabilistic_linkage
+from shoal.protections import generic_kernels
 from shoal.protections.microaggregation.kernels.squares import Squares
-from shoal.protections.recoding.compiled import generic_kernels
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CALLS = 6  # of each kernel that are compared, in each case
@@ -93,6 +93,12 @@ COVERING = (
     "microaggregate path mdav weights",
     "microaggregate refine vmdav, weights, seed 1",
     "microaggregate bound, proved",
+    "microaggregate mixed gini anneal, l and t",
+    "microaggregate mixed gini memetic, l and t",
+    "microaggregate mixed gini blocks, l and t",
+    "microaggregate mixed changes anneal",
+    "microaggregate mixed changes memetic, l and t",
+    "microaggregate mixed changes blocks, l and t",
     "group exact sound",
     "generalize exact taxonomy",
     "generalize nsga2 suppress, seed 1",

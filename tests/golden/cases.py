@@ -133,6 +133,14 @@ def _recode(name: str, k: int, *, confidential: str = "illness", **arguments: An
     return Case(f"recode {name}", "recode", PEOPLE, quasi, known, roles, {"k": k, "seed": 0, **arguments}, THREADS)
 
 
+def _mixed(name: str, k: int, **arguments: Any) -> Case:
+    quasi = ("age", "region", "job")
+    known = ("groups", "information_loss", "per_column")
+    roles = {"quasi": quasi, "confidential": "illness", "identifiers": "name"}
+    given = {"k": k, "seed": 0, "effort": "quick", **arguments}
+    return Case(f"microaggregate mixed {name}", "microaggregate", PEOPLE, quasi, known, roles, given, THREADS)
+
+
 def _generalize(
     name: str,
     data: Made | Slice,
@@ -449,6 +457,15 @@ def _apply(name: str, data: Made, mapping: Mapping[str, Any]) -> Case:
     return Case(f"apply {name}", "apply_mapping", data, quasi, ("effective_k",), roles, given)
 
 
+MIXED = (
+    *(
+        _mixed(f"{loss} {method}{ending}", 4, loss=loss, method=method, **rules)
+        for loss in ("gini", "changes")
+        for method in ("anneal", "memetic", "blocks")
+        for ending, rules in (("", {}), (", l and t", {"l": 2, "t": 0.4}))
+    ),
+    _mixed("changes importance", 5, loss="changes", importance={"job": 2.0}),
+)
 RECODINGS = [
     _recode("search", 4, effort="quick"),
     _recode("search l", 4, effort="quick", l=2),
@@ -544,6 +561,7 @@ CASES: list[Case] = [
     *CLASSICAL,
     *SEARCHES,
     *GROUPINGS,
+    *MIXED,
     *GENERALIZATIONS,
     *RECODINGS,
     *SUPPRESSIONS,

@@ -41,7 +41,12 @@ def test_a_method_of_microaggregation_takes_what_is_declared_for_it(method: str)
         names = typing.get_type_hints(Evolution)
         parameters += [p for name, p in inspect.signature(genetic).parameters.items() if name in names]
     defaults = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in RUN}
-    options = {p.name: p.default for p in MICROAGGREGATE.parameters.values() if method in p.option.of}
+    of_the_loss = ("loss", "l", "t", "distance")  # they make the loss that a search is given
+    options = {
+        p.name: p.default
+        for p in MICROAGGREGATE.parameters.values()
+        if method in p.option.of and p.name not in of_the_loss
+    }
     assert defaults == options
     takes_weights = "weights" in {p.name for p in parameters}
     assert takes_weights == MICROAGGREGATE.method(method).weights
