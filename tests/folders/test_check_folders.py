@@ -80,6 +80,7 @@ def test_a_policy_blocks_on_checks_that_were_not_made(
 ) -> None:
     """Checks that need every class do not run on drawn records: a policy that blocks on one of them cannot pass."""
     text = 'title = "t"\njustification = "j"\nblocks = ["dominance", "previous"]\n[thresholds]\ndominance_share = 0.999'
+    text += '\n[sources]\ndominance_share = "decided here"'
     (tmp_path / "own.toml").write_text(text)
     options: dict[str, Any] = {"policy": tmp_path / "own.toml", "first_release": True}
     assert checked(*released, **options).passed

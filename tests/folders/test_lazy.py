@@ -113,4 +113,4 @@ def test_a_dask_frame_comes_back_as_a_dask_frame(expected: pl.DataFrame) -> None
     with pytest.raises(UsageError, match=r"The index of the Dask frame has the name 'name'"):
         shoal.scan(frame.set_index("name"))
     with pytest.raises(UsageError, match=r"Pass frame.compute\(\) instead"):
-        shoal.group(frame, 5)
+        shoal.group_attributes(frame, 5)

@@ -77,9 +77,9 @@ def rules_of(rules: Sequence[Rule], widths: Sequence[int]) -> Rules:
 
 
 def group_rules(confidential: Mapping[str, ColumnCodes], rules: Rules, n: int) -> GroupRules:
-    """Return the rules of n records as the search over groups reads them."""
+    """Return the rules of n records as the kernels read them; the counts of the values are those of the whole table."""
     codes = [column.codes for column in confidential.values()]
-    shares = [column.counts / n for column in confidential.values()]
+    shares = [column.counts / column.counts.sum() for column in confidential.values()]
     records = np.column_stack(codes).astype(np.int32) if codes else np.zeros((n, 0), np.int32)
     reference = np.concatenate(shares) if shares else np.zeros(0)
     return GroupRules(np.ascontiguousarray(records), rules.integers, rules.floats, reference)
