@@ -28,6 +28,7 @@ from shoal.places.place import Place
 from shoal.sources.files import checksum
 
 Facts = dict[str, Any]
+PLAN, LOCK = "plan.json", "lock"
 MAX_REPAIRS = 3  # per stage, so that a disk that loses files does not keep a run busy forever
 
 
@@ -125,7 +126,7 @@ class Staging:
         self._stages: dict[str, list[Unit]] = {}
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._lock = open(folder / "lock", "w")  # noqa: SIM115 -- open as long as the run
+            self._lock = open(folder / LOCK, "w")  # noqa: SIM115 -- open as long as the run
         except OSError as error:
             raise WriteError(
                 f"Cannot use the staging folder {folder}: {error.strerror}. Name another with --staging DIR."
@@ -210,7 +211,9 @@ class Staging:
         self._completed(stage, kept)
 
     def close(self) -> None:
-        """Let another run use the folder."""
+        """Let another run use the folder; if it has no result from which that run could continue, it is removed."""
+        if not any(path.is_file() and path.name not in (PLAN, LOCK) for path in self.folder.rglob("*")):
+            shutil.rmtree(self.folder, ignore_errors=True)
         self._lock.close()
 
     def remove(self) -> None:
@@ -248,9 +251,9 @@ class Staging:
         return [results[i] for i in range(len(units))]
 
     def _check_plan(self, plan: Any) -> None:
-        path = self.folder / "plan.json"
+        path = self.folder / PLAN
         if not path.exists():
-            if any(name != "lock" for name in os.listdir(self.folder)):
+            if any(name != LOCK for name in os.listdir(self.folder)):
                 raise UsageError(f"The staging folder {self.folder} holds other files. Name an empty or new folder.")
             with atomically(path) as temporary:
                 temporary.write_text(json.dumps(plan), encoding="utf-8")
