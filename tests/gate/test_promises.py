@@ -182,7 +182,8 @@ def people(n: int = 400) -> pl.DataFrame:
 
 
 def of_microaggregation() -> Any:
-    return shoal.microaggregate(shoal.read(people(), quasi=["age", "income"]), 4, method="mdav", within=["sex"])
+    table = shoal.read(people(), quasi=["age", "income"], confidential="illness")
+    return shoal.microaggregate(table, 4, l=2, t=0.5, method="anneal", effort="quick", within=["sex"])
 
 
 def of_groups() -> Any:
@@ -208,7 +209,11 @@ def of_published_mask() -> Any:
 
 
 CARRIED = {
-    of_microaggregation: [KAnonymity(("age", "income", "sex"), 4)],
+    of_microaggregation: [
+        KAnonymity(("age", "income", "sex"), 4),
+        LDiversity(("age", "income", "sex"), ("illness",), 2.0),
+        TCloseness(("age", "income", "sex"), ("illness",), 0.5),
+    ],
     of_groups: [KAnonymity(("age",), 4, group=True), KAnonymity(("income",), 4, group=True)],
     of_generalization: [
         KAnonymity(("age", "sex"), 5),
