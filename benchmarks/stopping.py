@@ -8,9 +8,7 @@ seconds of its threads are shown too: other work on the machine lengthens the se
 says whether it had a result by then (the best so far) or ended without one. The kernels are compiled in advance,
 because the compilation of a kernel cannot be stopped.
 
-Seconds with the library of kernels, on two cores that other work kept busy: by another thread at most 0.17 (the front
-of column groups), by Ctrl-C at most 1.01 (mask by the memetic search), where the file is checked and written as well.
-docs/how-it-works.md has the table. On a machine with far more work, only the CPU seconds count.
+docs/how-it-works.md has a table of these seconds. On a machine with far more work, only the CPU seconds count.
 """
 
 from __future__ import annotations

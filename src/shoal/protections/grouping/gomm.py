@@ -24,6 +24,7 @@ from shoal.protections.grouping.operators import CROSSOVER, MUTATIONS, OPERATORS
 POPULATION, GENERATIONS = 200, 100
 CROSSOVERS, MUTATIONS_PER_KIND = 25, 10
 PATIENCE = 5
+AT_ONCE = 8  # groupings evaluated between two looks at a stop
 
 
 def times_per_generation(crossovers: int = CROSSOVERS, mutations: int = MUTATIONS_PER_KIND) -> dict[str, int]:
@@ -101,7 +102,7 @@ def gomm(
     population = [Birth(at_random(cost.d, rng), "first", 0) for _ in range(settings.population)]
     if cost.floor.is_set:
         population[0] = Birth(together(cost.d), "first", 0)
-    _price(cost, population)
+    _price(cost, population, control)
     population.sort(key=_fitness)
     births, generation = len(population), 0
     if monitor is not None:
@@ -114,7 +115,7 @@ def gomm(
         generation += 1
         children = _offspring(population, running, generation, rng)
         births += len(children)
-        _price(cost, children, math.inf if monitor is not None else population[-1].cost.fitness)
+        _price(cost, children, control, math.inf if monitor is not None else population[-1].cost.fitness)
         before = _mean(population)
         population = _survivors(population, children, settings.population, generation)
         if monitor is not None:
@@ -127,13 +128,20 @@ def gomm(
     return GommResult([(b.grouping, b.cost) for b in population], generation, births, dropped, control.stopped)
 
 
-def _price(cost: GroupingCost, newborn: Sequence[Birth], limit: float = math.inf) -> None:
-    """Evaluate the new groupings. One that is not below `limit` cannot survive, and its cost stays infinite."""
-    cost.prepare(birth.grouping for birth in newborn)
-    for birth in newborn:
-        evaluation = cost.below(birth.grouping, limit)
-        if evaluation is not None:
-            birth.cost = evaluation
+def _price(cost: GroupingCost, newborn: Sequence[Birth], control: Control, limit: float = math.inf) -> None:
+    """Evaluate the new groupings. One that is not below `limit` cannot survive, and its cost stays infinite.
+
+    So does the cost of those that a stop leaves out; the first ones are always evaluated.
+    """
+    for first in range(0, len(newborn), AT_ONCE):
+        if first and control.stopped:
+            return
+        some = newborn[first : first + AT_ONCE]
+        cost.prepare(birth.grouping for birth in some)
+        for birth in some:
+            evaluation = cost.below(birth.grouping, limit)
+            if evaluation is not None:
+                birth.cost = evaluation
 
 
 def _offspring(
