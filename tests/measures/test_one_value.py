@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 from command_line import attempt, run
+from shoal import assess, microaggregate, read
 from shoal.measures.measure import declared_measures
 
 ROLES = ["--confidential", "ill"]
@@ -137,3 +138,19 @@ def test_rows_with_missing_values_are_left_out_as_the_protection_did(folder: Pat
     _compare(made, json.loads(shoal("assess", original, release, *NUMBERS, "--missing", "drop", "--json")), "assess")
     refused = attempt("assess", original, release, *NUMBERS, "--json")
     assert refused.exit_code != 0 and "rows and the release" in refused.output
+
+
+def test_linkage_by_numbers_alone_says_so() -> None:
+    """Where labels are protected too, an intruder who knows them finds more people: the line must not hide it."""
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame(
+        {"age": rng.integers(18, 90, 60), "income": rng.normal(size=60), "sex": rng.choice(["f", "m"], 60)}
+    )
+    notes = {}
+    for quasi in (["age", "income"], ["age", "income", "sex"]):
+        release = microaggregate(read(frame.select(quasi), quasi=quasi), 3, effort="quick")
+        measured = assess(frame.select(quasi), release.table, quasi=quasi)
+        notes[len(quasi)] = [figure.meaning for figure in measured.figures if "linkage" in figure.name]
+    assert len(notes[2]) == len(notes[3]) == 3
+    assert not any("columns of numbers" in note for note in notes[2])
+    assert all("only the 2 columns of numbers" in note for note in notes[3])

@@ -426,8 +426,9 @@ class _Assessing:
         known["interval_disclosure"] = 100.0 * float((close / total).mean(axis=1).mean()) if close.size else 0.0
         frames = [read_staged(base) for base in self.staging.bases("near")]
         credits = [tie_credits(ties_of_all([frame[f"s{i}"].to_numpy() for frame in frames])) for i in range(len(sets))]
-        known["distance_linkage"] = mean_linkage(credits[:-1], total).estimate()
-        known["distance_linkage_all_columns"] = mean_linkage(credits[-1:], total).estimate()
+        alone = len(numeric) if facts[0]["changed"] else 0
+        known["distance_linkage"] = mean_linkage(credits[:-1], total).estimate(alone)
+        known["distance_linkage_all_columns"] = mean_linkage(credits[-1:], total).estimate(alone)
         return known
 
     def _of_classes(

@@ -16,6 +16,7 @@ import numpy as np
 
 from shoal.arrays import Floats, Ints
 from shoal.engine.control import current
+from shoal.errors import counted
 from shoal.measures.anonymity import classes
 from shoal.measures.kernels.linkage import grow_boxes, nearest_ties
 from shoal.measures.measure import Estimate, Measure
@@ -44,9 +45,13 @@ class Linkage:
     sets: int = 1
     deviation: float = 0.0
 
-    def estimate(self) -> Estimate:
-        """The percentage, with its spread over the sets and its standard error if there are any."""
-        notes = [f"standard deviation {self.deviation:.3g} over {self.sets} sets of columns"] if self.sets > 1 else []
+    def estimate(self, numbers: int = 0) -> Estimate:
+        """The percentage, with its spread over the sets and its standard error if there are any.
+
+        `numbers` is the number of linked columns if there are labels or dates too, which this linkage does not use.
+        """
+        notes = [f"only the {counted(numbers, 'column')} of numbers"] if numbers else []
+        notes += [f"standard deviation {self.deviation:.3g} over {self.sets} sets of columns"] if self.sets > 1 else []
         notes += [f"standard error {self.error:.2g} on {self.records:,} records"] if self.error else []
         return Estimate(self.percent, ", ".join(notes))
 
@@ -214,6 +219,11 @@ def linkage_on_all(evidence: Evidence) -> Linkage:
     return linkage
 
 
+def numbers_alone(evidence: Evidence) -> int:
+    """The number of columns of numbers if the release has changed columns of another kind, otherwise 0."""
+    return evidence.numbers()[0].shape[1] if evidence.changed else 0
+
+
 MEASURES = (
     Measure(
         name="distance_linkage",
@@ -224,7 +234,7 @@ MEASURES = (
         better="lower",
         meaning="records linked by the nearest record, mean over intruders who know 1, 2, … all columns",
         formula="percentage of records whose nearest release record is their own, mean over sets of columns",
-        compute=lambda evidence: linkage_over_sets(evidence).estimate(),
+        compute=lambda evidence: linkage_over_sets(evidence).estimate(numbers_alone(evidence)),
         costly=True,
         short="linkage %",
     ),
@@ -237,7 +247,7 @@ MEASURES = (
         better="lower",
         meaning="records linked by the nearest record, by an intruder who knows all columns",
         formula="percentage of records whose nearest release record over all columns is their own",
-        compute=lambda evidence: linkage_on_all(evidence).estimate(),
+        compute=lambda evidence: linkage_on_all(evidence).estimate(numbers_alone(evidence)),
         costly=True,
     ),
 )

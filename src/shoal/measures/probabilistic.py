@@ -26,7 +26,16 @@ from shoal.engine.control import current
 from shoal.errors import UsageError
 from shoal.measures.anonymity import classes
 from shoal.measures.kernels.agreement import count_patterns, heaviest_ties
-from shoal.measures.linkage import BLOCK, Linkage, as_linkage, first_columns, sampled_records, scaled, tie_credits
+from shoal.measures.linkage import (
+    BLOCK,
+    Linkage,
+    as_linkage,
+    first_columns,
+    numbers_alone,
+    sampled_records,
+    scaled,
+    tie_credits,
+)
 from shoal.measures.measure import Estimate, Measure
 
 if TYPE_CHECKING:
@@ -165,7 +174,7 @@ def _of_release(evidence: Evidence) -> Estimate:
     linkage = probabilistic_linkage(
         original[:, chosen], release[:, chosen], threads=evidence.threads, seed=evidence.seed
     )
-    estimate = linkage.estimate()
+    estimate = linkage.estimate(numbers_alone(evidence))
     of_columns = [f"{len(chosen)} of the columns"] if len(chosen) < columns else []
     return Estimate(estimate.value, "; ".join([*of_columns, *([estimate.note] if estimate.note else [])]))
 
