@@ -262,6 +262,8 @@ class _Bound:
 
     def _relax(self, control: Control, until: float) -> tuple[float, Floats] | None:
         left = until - time.monotonic() if np.isfinite(until) else None
+        if left is not None and left <= 0.0:
+            return None
         solved = self.master.duals(left, control, self.work.pivots)
         self.work.pivots -= self.master.iterations
         return solved
