@@ -33,6 +33,9 @@ needs_library = pytest.mark.skipif(
 )
 
 
+uses_library = pytest.mark.skipif(os.environ.get("SHOAL_KERNELS") == "jit", reason="SHOAL_KERNELS=jit: Numba is used")
+
+
 @pytest.fixture(scope="module")
 def libraries() -> list[Library]:
     newest = Library(PLACE).level
@@ -164,6 +167,7 @@ def test_the_library_has_every_kernel(libraries: list[Library]) -> None:
 # -- arguments ---------------------------------------------------------------------------------------
 
 
+@uses_library
 @needs_library
 @pytest.mark.parametrize(
     ("points", "words"),
@@ -187,6 +191,7 @@ def test_an_array_of_another_kind_is_refused_as_by_numba(points: Any, words: str
         ranks.by_numba()(points)
 
 
+@uses_library
 @needs_library
 def test_a_member_of_a_tuple_is_named() -> None:
     groups = empty_groups(np.zeros((4, 4)), np.ones(4), 2, 3, 4)

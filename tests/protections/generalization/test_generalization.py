@@ -118,7 +118,7 @@ def test_annealing_keeps_its_books(case):
     start = np.zeros((len(small.sizes), max(small.sizes)), dtype=np.int64)
     if small.evaluate(start).suppressed[0] > small.allowed:
         return
-    point = _Annealing(small, Control()).round(start, small.k, 5_000, 0.05, int(rng.integers(2**63)))
+    point = _Annealing(small, Control()).round(start, small.k, 5_000.0, 0.05, int(rng.integers(2**63)))
     labels = canonical(whole(point.labels), problem.sizes)
     nwp, _, smallest, broken, _ = reference(labels)
     assert point.nwp == pytest.approx(nwp, abs=1e-9)
