@@ -1,4 +1,4 @@
-"""What all tests share: where the benchmark sets are, how hypothesis runs, and that releases are read again."""
+"""What all tests share: where the benchmark sets are and that releases are read again."""
 
 from __future__ import annotations
 
@@ -7,15 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import Phase, settings
-
-# A kernel's first call may load it from disk: no deadline for a single example.
-settings.register_profile("shoal", deadline=None, print_blob=True, derandomize=bool(os.environ.get("CI")))
-# For `make mutants`: the same examples every time, and a failure ends at once, without a search for a simpler example.
-settings.register_profile(
-    "mutants", deadline=None, derandomize=True, database=None, phases=(Phase.explicit, Phase.generate)
-)
-settings.load_profile("shoal")
 
 
 @pytest.fixture(scope="session")
