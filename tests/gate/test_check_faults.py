@@ -89,6 +89,21 @@ def test_two_groups_whose_means_differ_in_the_last_bit() -> None:
     assert same["float-residue"].status == "ok"
 
 
+@pytest.mark.parametrize(("steps", "near"), [(2, 1), (8, 1), (20, 0)])
+def test_means_that_differ_in_several_steps_of_the_last_bit(steps: int, near: int) -> None:
+    original = pl.DataFrame({"x": [4.0, 5.0, 6.0, 4.5, 5.0, 5.5, 6.5, 7.0, 7.5]})
+    release = pl.DataFrame({"x": [5.0] * 3 + [5.0 + steps * float(np.spacing(5.0))] * 3 + [7.0] * 3})
+    assert shoal.check(original, release, k=3)["float-residue"].figure == near
+
+
+def test_two_members_that_make_up_a_total_dominate_it() -> None:
+    original = pl.DataFrame({"x": [50.0, 40.0, 5.0, 5.0, 30.0, 30.0, 30.0, 30.0]})
+    release = pl.DataFrame({"x": [25.0] * 4 + [30.0] * 4})
+    finding = shoal.check(original, release, k=4)["dominance"]
+    assert finding.status == "warn" and finding.figure == 0.9
+    assert "make up more than 85 % of 1 group total (at most 90 % in 'x', the largest member alone 50 %)" in str(finding)
+
+
 @pytest.mark.parametrize("text", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\tx", "\rx", "-A1"])
 def test_a_formula(tmp_path: Path, ending: str, text: str) -> None:
     original = cell(ORIGINAL, "town", 3, text)
