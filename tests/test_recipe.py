@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.gate.saving import Saving
-from shoal.protections.microaggregation import MICROAGGREGATE
+from shoal.protections.microaggregation import MICROAGGREGATE, microaggregate
 from shoal.protections.recorded import input_of
 from shoal.protections.regions import MASK
 from shoal.recipe import Input, Output, Recipe, Step, line_of, parse_recipe
 from shoal.release import Release
+from shoal.running import run
 from shoal.sources.reading import read
 from shoal.table.roles import LISTS
 
@@ -133,3 +134,21 @@ def test_roles_written_in_a_recipe_come_back(data: st.DataObject) -> None:
     recipe = Recipe(input=input_of(table), steps=(Step(do="x"),))
     back = parse_recipe(recipe.text(), {"x": anything}, Path("/data/r.toml")).input
     assert read(frame, **back.stated("file", "sha256")).roles == table.roles
+
+
+def test_a_recipe_without_a_loss_means_sums_of_squares(tmp_path: Path) -> None:
+    """Recipes from before the default changed; methods that have no such choice keep none."""
+    frame = pl.DataFrame({"age": [20, 25, 30, 40, 60, 61, 62, 80], "sex": list("fmfmfmfm")})
+    frame.write_csv(tmp_path / "people.csv")
+    table = read(tmp_path / "people.csv", quasi=("age", "sex"))
+    for method, recorded, absent in (("anneal", "changes", "gini"), ("mdav", None, None)):
+        release = microaggregate(table, 3, method=method)
+        [step] = release.recipe.steps
+        assert step.arguments.get("loss") == recorded
+        old = dataclasses.replace(
+            release.recipe,
+            steps=(Step(do=step.do, **{name: v for name, v in step.arguments.items() if name != "loss"}),),
+        )
+        again = run(old)
+        assert again.facts.get("loss") == (absent or "gini")
+        assert run(release.recipe).frame.equals(release.frame)

@@ -146,8 +146,8 @@ def _with_absent(recipe: Recipe) -> Recipe:
     """Return the recipe with the arguments that a recipe of an earlier version does not have."""
     steps = []
     for step in recipe.steps:
-        parameters = declared(step.do).parameters.values()
-        absent = {p.name: p.option.absent_in_recipe for p in parameters if p.option.absent_in_recipe is not None}
+        recorded = declared(step.do).always_recorded(step.arguments, on_files=bool(recipe.input.files))
+        absent = {name: parameter.option.absent_in_recipe for name, parameter in recorded.items()}
         steps.append(Step(do=step.do, **{**absent, **step.arguments}))
     return replace(recipe, steps=tuple(steps))
 

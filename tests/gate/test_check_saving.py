@@ -94,6 +94,24 @@ def test_nothing_is_left_of_a_file_that_breaks_a_guarantee(
     assert [p.name for p in tmp_path.iterdir()] == [target.name]
 
 
+def test_a_file_that_lost_one_value_on_its_way_is_not_released(
+    tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A writer that changes one value of a column that no promise is about."""
+    from shoal.gate import saving
+
+    write, target = saving.write_file, tmp_path / f"out.{ending}"
+
+    def careless(frame: Any, *args: Any, **options: Any) -> Any:
+        return write(cell(frame, "illness", 3, "none at all"), *args, **options)
+
+    monkeypatch.setattr(saving, "write_file", careless)
+    with pytest.raises(PromiseError, match="^Nothing was written") as refused:
+        save(RELEASE, target)
+    assert "differs from the protected table in illness" in refused.value.findings["written"].finding
+    assert not target.exists()
+
+
 def test_saving_under_a_policy(tmp_path: Path, ending: str) -> None:
     target = tmp_path / f"out.{ending}"
     with pytest.raises(PromiseError, match="the policy 'public' blocks it.* k is 4 instead of 11") as refused:

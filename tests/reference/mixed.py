@@ -68,24 +68,39 @@ def squares(points: Sequence[Sequence[float]], weights: Weights, groups: Sequenc
     return total
 
 
+SHARE = {"number": 1.0, "rank": 0.5, "name": 1.1}
+
+
 def lost(
     columns: Sequence[tuple[str, Sequence[Any]]], weights: Weights, importance: Weights, labels: Sequence[int]
 ) -> list[float]:
-    """What each group loses: shares of variance, of rank distance and (1.75 times) of changed labels, by importance.
+    """What each group loses by importance: shares of variance, half those of rank distance, 1.1 times those of labels.
+
+    The share of labels is that of the labels that would change if each became that of a random record.
 
     columns: "number", "rank" or "name", and the values of the records.
     """
     everyone = list(range(len(labels)))
+    wholes = [_most(kind, values, weights) for kind, values in columns]
     losses = []
     for group in sorted(set(labels)):
         rows = [i for i in everyone if labels[i] == group]
         shares = [
-            factor * _lost(kind, values, weights, rows) / whole
-            for (kind, values), factor in zip(columns, importance, strict=True)
-            if (whole := sum(weights) / 1.75 if kind == "name" else _lost(kind, values, weights, everyone)) > 0
+            factor * SHARE[kind] * _lost(kind, values, weights, rows) / whole
+            for (kind, values), factor, whole in zip(columns, importance, wholes, strict=True)
+            if whole > 0
         ]
         losses.append(sum(shares))
     return losses
+
+
+def _most(kind: str, values: Sequence[Any], weights: Weights) -> float:
+    """What a column is compared with: labels with those of random records, other values with one group of all."""
+    if kind != "name":
+        return _lost(kind, values, weights, list(range(len(values))))
+    total = sum(weights)
+    masses = [weight_of(values, weights, value) for value in set(values)]
+    return sum(mass * (total - mass) / total for mass in masses)
 
 
 def _lost(kind: str, values: Sequence[Any], weights: Weights, rows: Sequence[int]) -> float:

@@ -257,6 +257,15 @@ class Protection:
         """Return those of the arguments that only some methods use, this method among them."""
         return {name: values[name] for name, p in self.parameters.items() if method in p.option.of}
 
+    def always_recorded(self, arguments: Mapping[str, Any], *, on_files: bool = False) -> dict[str, Parameter]:
+        """Return the parameters used here whose absence from a recipe means another value than the default."""
+        used = self.of(self.method_of(arguments), arguments)
+        return {
+            name: parameter
+            for name, parameter in used.items()
+            if parameter.option.absent_in_recipe is not None and not (on_files and name not in self.on_files_options)
+        }
+
     def check(self, arguments: Mapping[str, Any]) -> None:
         """Raise an error for the first problem with these arguments."""
         for name, message in self.problems(arguments):

@@ -129,7 +129,7 @@ def run_on_files(protection: Protection, files: Files, arguments: dict[str, Any]
     part.notices = []
     values = {p.name: p.default for p in protection.parameters.values() if p.name in protection.on_files_options}
     values |= {name: value for name, value in declared.items() if name in protection.on_files_options}
-    steps = _recorded_values(protection, declared)
+    steps = _recorded_values(protection, declared, on_files=True)
     steps |= {name: values[name] for name in protection.on_files_options if protection.parameters[name].option.on_files}
     plan = {
         "the files": plan_of_files(files.paths),
@@ -171,9 +171,9 @@ def run_on_files(protection: Protection, files: Files, arguments: dict[str, Any]
     )  # fmt: skip
 
 
-def _recorded_values(protection: Protection, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _recorded_values(protection: Protection, arguments: Mapping[str, Any], *, on_files: bool = False) -> dict[str, Any]:
     """Return the arguments for the recipe; a file is replaced by its content."""
-    values = {name: p.default for name, p in protection.parameters.items() if p.option.absent_in_recipe is not None}
+    values = {name: p.default for name, p in protection.always_recorded(arguments, on_files=on_files).items()}
     for name, value in arguments.items():
         option = protection.parameters[name].option
         if option.in_recipe:

@@ -159,7 +159,8 @@ def test_the_group_is_the_class_over_all_written_columns(case, method, scaling):
     order = {name: values for name, values in order.items() if name in frame.columns}
     table = read(frame, quasi=frame.columns, order=order, nominal=[c for c in ("text",) if c in frame.columns])
     assume(any(frame[name].n_unique() > 1 for name in frame.columns))
-    options = {"effort": "quick"} if method == "auto" else {}
+    loss = "changes" if scaling == "standard" else "gini"
+    options = {"effort": "quick", "loss": loss} if method == "auto" else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ShoalWarning)  # single groups, constant columns
         try:
@@ -202,7 +203,7 @@ def survey(rows=3000, **roles):
 
 def test_the_survey_of_eight_columns():
     columns = (*NUMBERS, "district", "sex", "education")
-    release = microaggregate(survey(quasi=columns), 5, effort="quick")
+    release = microaggregate(survey(quasi=columns), 5, effort="quick", loss="gini")
     facts, by_column = release.facts, release.facts["per_column"]
     assert facts["smallest_group"] == 5 and facts["dimensions"] == 16
     assert min(Counter(release.frame.select(columns).rows()).values()) == 5
@@ -217,6 +218,17 @@ def test_the_survey_of_eight_columns():
     gini = slow.gini(sexes, [1.0] * 3000)
     mismatches = sum(a != b for a, b in zip(sexes, release.frame["sex"], strict=True))
     assert by_column["sex"]["loss"] == pytest.approx(100 * 2 / gini * mismatches / 3000)
+
+
+def test_labels_and_numbers_share_the_loss_by_default():
+    """Changed labels cost about as much as with indicators, and no kind of column pays for another."""
+    columns = (*NUMBERS, "district", "sex", "education")
+    facts = microaggregate(survey(quasi=columns), 5, effort="quick").facts
+    changed = {name: 100 * facts["per_column"][name]["changed"] for name in ("sex", "district", "education")}
+    assert facts["loss"] == "changes" and facts["smallest_group"] == 5
+    assert changed == {"sex": pytest.approx(0.2, abs=0.2), "district": pytest.approx(3.0, abs=0.6),
+                       "education": pytest.approx(14.0, abs=1.5)}  # fmt: skip
+    assert facts["information_loss"] == pytest.approx(6.57, abs=0.15)
 
 
 def test_without_named_columns_all_without_a_role_are_protected():
@@ -274,7 +286,7 @@ def test_too_large_domains_are_refused_with_the_ways_out():
     with pytest.raises(
         InputError, match=r"1,200 different values; at most 1,000.*generalize.*--drop town.*--confidential"
     ):
-        microaggregate(read(frame, quasi=["x", "town"]), 3)
+        microaggregate(read(frame, quasi=["x", "town"]), 3, loss="gini")
     unique = pl.DataFrame({"x": np.arange(n) % 50, "town": [f"t{i}" for i in range(n)]})
     with pytest.raises(InputError, match="'town' has 3,000 different values in 3,000 records and looks like an ident"):
         microaggregate(read(unique, quasi=["x", "town"]), 3)
@@ -287,7 +299,7 @@ def test_a_matrix_that_is_too_large_is_refused(monkeypatch):
     monkeypatch.setattr("shoal.table.mixed.MOST_BYTES", 8 * 300 * 40)
     frame = pl.DataFrame({"x": np.arange(300.0), "town": [f"t{i % 50}" for i in range(300)]})
     with pytest.raises(InputError, match=r"51 dimensions.*'town' has the most values \(50\)"):
-        microaggregate(read(frame, quasi=["x", "town"], numeric="x"), 3)
+        microaggregate(read(frame, quasi=["x", "town"], numeric="x"), 3, loss="gini")
 
 
 # -- kinds ---------------------------------------------------------------------------------------------
@@ -383,8 +395,9 @@ def test_options_that_do_not_exist_are_refused_for_labels_alone():
 
 
 def test_labels_have_no_unit_without_a_scale():
-    with pytest.raises(UsageError, match="sex hold labels, which must be scaled"):
-        microaggregate(survey(quasi=["age", "sex"]), 5, scaling="none")
+    for loss, message in (("gini", "sex hold labels, which must be scaled"), ("changes", "--scaling has no effect")):
+        with pytest.raises(UsageError, match=message):
+            microaggregate(survey(quasi=["age", "sex"]), 5, scaling="none", loss=loss)
 
 
 def test_two_values_of_a_label_are_one_apart_by_minmax():

@@ -112,8 +112,9 @@ def microaggregate(
             "Loss of the search. changes: changed labels, rank distances of ordinal columns and squares of numbers. "
             "gini: sums of squares, with an indicator per label.",
             of=SEARCHES,
+            absent_in_recipe="gini",
         ),
-    ] = "gini",
+    ] = "changes",
     l: Annotated[Any, option_of(RequiredL, SEARCHES)] = None,  # noqa: E741
     t: Annotated[float | None, option_of(RequiredT, SEARCHES)] = None,
     distance: Annotated[Distance, option_of(DistanceOfT, SEARCHES)] = "equal",

@@ -1,13 +1,14 @@
 """The loss of mixed columns as the search takes it: shares of variance, of rank distance and of changed labels.
 
     number, date    squared distances to the means of the groups, relative to those to the mean of all records
-    ordinal         rank distances to the medians of the groups, relative to those to the median of all records
-    nominal         labels that differ from the modes of their groups, relative to the number of records, times LABEL
+    ordinal         rank distances to the medians of the groups, relative to those to the median of all records,
+                    times RANK
+    nominal         labels that differ from the modes of their groups, relative to those that would differ from the
+                    labels of random records, times LABEL
 
-The loss is the sum over the columns, each times its importance. A changed label thus counts LABEL variances of a
-number, which is a little less than a number that is replaced by that of a random record (two variances). No column per
-value is needed, so that a nominal column may have thousands of them. No group of 2k or more records costs less than its
-parts.
+The loss is the sum over the columns, each times its importance. With RANK and LABEL no kind of column pays for another:
+each keeps about as much as with sums of squares of indicators. No column per value is needed, so that a nominal column
+may have thousands of them. No group of 2k or more records costs less than its parts.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from shoal.table.mixed import MixedColumns
 
 EXACT_UP_TO = 2_000  # records up to which every pair is compared
 ORDERS = 16  # random orders in which records are compared, half of them by sorting, half by trees
-LABEL = 1.75  # variances that a changed label counts
+RANK, LABEL = 0.5, 1.1  # what the loss of a whole ordinal or nominal column counts, relative to one of numbers
 BLOCK = 1_000  # records per block of the first groups
 DIRECTIONS = 4  # numbers that stand for a nominal column in a random tree, at most
 COARSE_BITS, FINE_BITS = 3, 10  # of a number in the key of a sort
@@ -74,8 +75,10 @@ class ChangedCells(RuledLoss):
         self.unit = factors.copy()
         for c, column in enumerate(ranks.T, start=self.numbers):
             whole = _rank_distance(column, held)
-            self.unit[c] = factors[c] / whole if whole > 0 else 0.0
-        self.unit[self.ordered :] *= LABEL / held.sum()
+            self.unit[c] = RANK * factors[c] / whole if whole > 0 else 0.0
+        for c, column in enumerate(codes.T, start=self.ordered):
+            whole = _labels_differing(column, held)
+            self.unit[c] = LABEL * factors[c] / whole if whole > 0 else 0.0
         records = np.column_stack([moved * scale, ranks, codes]).astype(np.float64)
         self.rules = no_rules(n) if rules is None else rules
         self.k, self.most = k, 2 * k - 1
@@ -276,3 +279,9 @@ def _rank_distance(ranks: NDArray[Any], weights: Floats) -> float:
     used, codes = np.unique(ranks, return_inverse=True)
     middle = used[lower_medians(together, codes.reshape(-1), used.size, weights)][0]
     return float((weights * np.abs(ranks - middle)).sum())
+
+
+def _labels_differing(codes: NDArray[Any], weights: Floats) -> float:
+    """Return how many labels would differ from those of random records: the records times the Gini impurity."""
+    masses = np.bincount(codes.astype(np.int64), weights)
+    return float((masses * (1.0 - masses / masses.sum())).sum())

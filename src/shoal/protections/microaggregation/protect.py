@@ -85,13 +85,13 @@ class Objective:
         with_rules = self.confidentiality.l is not None or self.confidentiality.t is not None
         if search.bound and (with_rules or self.counts_changes(columns)):
             raise UsageError(
-                "A bound is known for sums of squares without l and t only. Remove --bound, or remove -l, -t and "
-                "--loss changes."
+                "A bound is known for sums of squares without l and t only. Remove --bound; or remove -l and -t, and "
+                "use --loss gini if a column has labels."
             )
         if self.counts_changes(columns) and replacing.scaling != "standard":
             raise UsageError(
-                "With --loss changes every column counts in shares of its own total, so --scaling has no effect. "
-                "Remove --scaling, or use --loss gini."
+                "A column of labels counts in shares of its own total, so --scaling has no effect. Remove --scaling, "
+                "or use --loss gini."
             )
 
     def counts_changes(self, columns: MixedColumns) -> bool:
