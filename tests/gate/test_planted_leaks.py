@@ -321,9 +321,10 @@ def test_a_file_in_the_order_of_an_identifier(tmp_path: Path) -> None:
     saved(protected(mixed, identifiers="member"), tmp_path)
 
 
-def test_an_order_that_follows_a_column_loosely(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sign", [1, -1])
+def test_an_order_that_follows_a_column_loosely(sign: int, tmp_path: Path) -> None:
     rank = PEOPLE["income"].rank().to_numpy() / N + np.random.default_rng(3).normal(0, 0.4, N)
-    original = PEOPLE[np.argsort(rank)]
+    original = PEOPLE[np.argsort(sign * rank)]
     assert blocking(refused(protected(original), tmp_path)) == {"order"}
 
 

@@ -37,3 +37,11 @@ def test_columns_without_a_role_are_suppressed_too(kind: str, library: str, tmp_
     kept, before = after.filter(~rare)["x"].to_list(), frame.filter(~rare)["x"].to_list()
     shown = [str(v)[:10] if kind == "day" else v for v in kept if v is not None and v == v]
     assert shown == [str(v) if kind == "day" else v for v in before if v is not None]
+
+
+@pytest.mark.parametrize(("hidden", "status"), [(1, "block"), (4, "block"), (5, "ok")])
+def test_so_few_suppressed_records_form_a_small_class(hidden: int, status: str) -> None:
+    before = pl.DataFrame({"town": ["a"] * 20 + ["b"] * 20, "sex": ["f", "m"] * 20})
+    stars = pl.int_range(pl.len()) < hidden
+    after = before.with_columns(pl.when(stars).then(pl.lit("*")).otherwise(pl.col(c)).alias(c) for c in before.columns)
+    assert shoal.check(before, after, quasi=["town", "sex"], k=5)["suppressed"].status == status
