@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+import shoal
 from shoal.errors import UsageError
 from shoal.gate.cells import classes
 from shoal.gate.earlier import Joined, exact_again, join_earlier, smallest_intersection
@@ -380,6 +381,17 @@ def test_two_releases_side_by_side_give_the_original(shuffled: bool) -> None:
     assert smallest_intersection(SECOND, joined, NUMBERS) == 1
     turned = join_earlier(SURVEY, coarse(SURVEY), SECOND[order] if shuffled else SECOND, LABELS)
     assert exact_again(SURVEY, turned, LABELS) == {"town": 1.0, "school": 1.0}
+
+
+def test_exact_values_of_an_earlier_release_are_found_in_large_classes() -> None:
+    """The classes of both releases together are large, but the earlier one holds the original ages."""
+    original = SURVEY.with_columns(age=pl.Series([30, 40] * 100))
+    release = original.with_columns(age=pl.lit(35.0))
+    finding = shoal.check(original, release, quasi=["age"], as_is=original.columns[1:], k=K, previous=original)[
+        "previous"
+    ]
+    assert finding.status == "warn" and finding.figure == 100
+    assert "holds the original 'age' of 100 % of the records" in finding.finding
 
 
 @pytest.mark.parametrize("shuffled", [False, True])

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import shoal
 from shoal.gate import undone
 from shoal.gate.undone import GivenAway, given_away
 
@@ -351,3 +352,14 @@ def test_independent_columns_give_nothing_away(protected: list[str], unchanged: 
     names = before.columns[: len(protected)]
     after = before.with_columns([pl.col(name).shuffle(seed=seed) for name in names])
     assert given_away(before, after, names, before.columns[len(names) :]) == ([], n)
+
+
+def test_two_columns_with_rare_values_are_no_copies_of_each_other() -> None:
+    """They agree in nearly all records, but no more than by chance."""
+    rare = ["yes" if i % 50 == 0 else "no" for i in range(400)]
+    other = ["yes" if i % 60 == 7 else "no" for i in range(400)]
+    original = pl.DataFrame({"rare": rare, "other": other})
+    release = original.with_columns(rare=pl.lit("yes or no"))
+    assert shoal.check(original, release, quasi=["rare"], as_is=["other"], k=5)["undone"].status == "ok"
+    copied = release.with_columns(other=original["rare"])
+    assert shoal.check(original, copied, quasi=["rare"], as_is=["other"], k=5)["undone"].status == "block"
