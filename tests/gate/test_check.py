@@ -223,6 +223,13 @@ def test_an_option_without_effect_is_an_error(option: dict[str, Any], message: s
     assert shoal.check(frame, frame, **roles, k=2, **option).passed
 
 
+def test_weights_that_fewer_than_k_records_share_are_rare() -> None:
+    frame = pl.DataFrame({"age": [30.0] * 10, "mass": [1.0] * 7 + [2.5] * 3})
+    finding = shoal.check(frame, frame, quasi=["age"], weight="mass", k=5)["weight"]
+    assert finding.status == "warn" and finding.figure == 3
+    assert shoal.check(frame, frame, quasi=["age"], weight="mass", k=3)["weight"].figure == 0
+
+
 def test_a_sample_is_linked_with_its_error() -> None:
     rng = np.random.default_rng(0)
     frame = pl.DataFrame({"a": np.sort(rng.normal(size=24_000))})

@@ -379,3 +379,17 @@ def test_a_new_type_of_promise_is_one_file(tmp_path: Path, monkeypatch: pytest.M
         verify_unsaved(table, TOWNS, broken)
     assert examine_unsaved(table, TOWNS, kept)["short-names"].status == "ok"
     del sys.modules[kind.__module__]
+
+
+def test_a_release_promises_t_by_the_distance_it_was_made_with() -> None:
+    frame = pl.DataFrame({"age": list(range(40)), "pay": [1, 2, 3, 4] * 10})
+    table = shoal.read(frame, quasi="age", confidential="pay")
+    for distance in ("equal", "ordered"):
+        release = shoal.generalize(table, 4, t=0.3, distance=distance, effort="quick")
+        assert [p.distance for p in release.promises if isinstance(p, TCloseness)] == [distance]
+
+
+def test_a_column_that_is_swapped_and_protected_counts_as_protected() -> None:
+    steps = (SameValues(("town",)), KAnonymity(("town", "street"), 4))
+    assert Guarantees(columns=CLASSES, promises=steps).quasi == CLASSES
+    assert Guarantees(columns=CLASSES, promises=steps[:1]).swapped == ("town",)

@@ -255,3 +255,10 @@ def test_a_run_that_would_show_the_group_writes_nothing(tmp_path: Path, monkeypa
     monkeypatch.setattr("shoal.protections.regions.protect.GroupRelease.verify", lambda self: None)
     result = run("mask", path, *OWN, "--accept-k", "1", "--no-unit", "-o", out, code=1)
     assert "is still an outlier: R12" in result.output and not out.exists()
+
+
+def test_a_group_that_stands_out_at_the_largest_alpha_only_is_found() -> None:
+    """The region has the fewest guards now, which Thompson's test sees at alpha 0.05 and not at 0.02."""
+    after = people([*[c + 5 for c in ORDINARY], 15])
+    assert finding(BEFORE, after).status == "block"
+    assert finding(BEFORE, after, alphas=(0.001, 0.005, 0.01, 0.02)).status == "ok"
