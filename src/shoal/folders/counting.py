@@ -84,7 +84,7 @@ def measure_values(task: ValuesTask, output: StagedOutput) -> Facts:
         slices = task.slices[streams.CONFIDENTIAL]
         records = 0
         for piece in _pieces(task.bases, slices):
-            records += int(piece[streams.RECORDS].sum())
+            records += int(piece[streams.RECORDS].cast(pl.Int64).sum())
         if not records:
             return {"scale": 0.0, "is_key": False}
         number = streams.confidential_number(_pieces(task.bases, slices), records)

@@ -394,7 +394,7 @@ class FolderJudge:
 
         groups: the column groups. An intruder who knows them finds the people whose class is the closest one in each.
         """
-        asked, sets = sets, (*sets, *groups)
+        sets = (*sets, *groups)
         with_people = [BucketTask(t.bases, t.slices, sets, people) for t in tasks]
         self.staging.run("closest", find_closest, with_people)
         distances = [read_staged(base) for base in self.staging.bases("closest")]
@@ -414,7 +414,6 @@ class FolderJudge:
             if people.units is not None:
                 of_unit_records = np.sum([frame[of_unit(columns)].to_numpy() for frame in numbers], axis=0)
             shares[columns.name] = self._share(np.where(right, of_unit_records / np.maximum(total, 1), 0.0))
-        assert len(asked) == len(shares)
         if groups:
             total = np.sum([frame[GROUP].to_numpy() for frame in numbers], axis=0)
             right = np.all([is_closest[columns.name] for columns in groups], axis=0)

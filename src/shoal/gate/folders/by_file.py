@@ -184,8 +184,8 @@ def _counting(
     groups = []
     for group in groups_of(check.guarantees, check.released):
         columns = [names[name] for name in group]
-        own = before.select(name for name in before.columns if name.removeprefix(SAME) in group)
-        whole = pl.DataFrame([*keys.select(*dict.fromkeys((*columns, *confidential)), GONE), *units, *own])
+        of_group = before.select(name for name in before.columns if name.removeprefix(SAME) in group)
+        whole = pl.DataFrame([*keys.select(*dict.fromkeys((*columns, *confidential)), GONE), *units, *of_group])
         groups.append(_by_bucket(whole, columns, check.buckets))
     weights = None
     if context.columns.weight:

@@ -206,8 +206,10 @@ def _spread(context: ClassesOfBucket, name: str) -> list[float] | None:
     if not context.class_sets or name not in context.after.columns:
         return None
     scale = context.all_files.scales[name]
-    found = spread(context.class_sets[0], numbers(context.after[name]), units=context.units, scale=scale)
-    return None if found is None else [found.narrow_records, found.spread, found.low, found.high, found.size]
+    measured = spread(context.class_sets[0], numbers(context.after[name]), units=context.units, scale=scale)
+    return (
+        None if measured is None else list(NarrowClasses(*(getattr(measured, name) for name in NarrowClasses._fields)))
+    )
 
 
 def _least_diverse(context: ClassesOfBucket, name: str) -> float | None:
@@ -326,9 +328,9 @@ class CountsOfAll:
         made: dict[str, list[NarrowClasses | None]] = {}
         for name in sorted(names):
             for parts in self.parts.values():
-                found = [NarrowClasses(*facts["spread"][name]) for facts in parts if facts["spread"].get(name)]
-                worst = min(found, key=lambda one: (one.spread, -one.size), default=None)
-                total = sum(one.narrow_records for one in found)
+                classes_of_set = [NarrowClasses(*facts["spread"][name]) for facts in parts if facts["spread"].get(name)]
+                worst = min(classes_of_set, key=lambda one: (one.spread, -one.size), default=None)
+                total = sum(one.narrow_records for one in classes_of_set)
                 made.setdefault(name, []).append(None if worst is None else worst._replace(narrow_records=total))
         return made
 

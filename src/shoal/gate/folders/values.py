@@ -45,14 +45,14 @@ def single_columns(context: CheckContext, units: Sequence[pl.Series]) -> tuple[p
             streams.append([name, "near", 0])
             continue
         for which, values in ((OLD, ascending), (NEW, np.unique(new[np.isfinite(new)]))):
-            parts.append(pl.DataFrame({VALUE: values, RECORDS: np.ones(values.size, dtype=np.int64)}))
+            parts.append(pl.DataFrame({VALUE: values, RECORDS: np.ones(values.size, dtype=np.uint32)}))
             streams.append([name, which, values.size])
     for name in context.columns.confidential:
         if not is_number(context.after[name]):
             continue
         frame = pl.DataFrame([pl.Series(VALUE, numbers(context.after[name])), *units])
         frame = frame.filter(pl.col(VALUE).is_finite())
-        grouped = frame.group_by(frame.columns).agg(pl.len().cast(pl.Int64).alias(RECORDS)).sort(VALUE)
+        grouped = frame.group_by(frame.columns).agg(pl.len().cast(pl.UInt32).alias(RECORDS)).sort(VALUE)
         parts.append(grouped)
         streams.append([name, CONFIDENTIAL, grouped.height])
     whole = pl.concat(parts, how="diagonal") if parts else pl.DataFrame({VALUE: [], RECORDS: []})
@@ -155,20 +155,20 @@ def confidential_number(pieces: Iterable[pl.DataFrame], records: int) -> NumberO
     records: the records with a value.
     """
     wanted = _quarters(records)
-    found: dict[int, float] = {}
+    quarters: dict[int, float] = {}
     distinct, pairs, passed = 0, 0, 0
     count, mean, squares = 0, 0.0, 0.0
     low, high = np.inf, -np.inf
     for piece in pieces:
         keys = [VALUE, *(name for name in piece.columns if name == UNIT)]
-        pairs += piece.select(keys).n_unique() if UNIT in keys else int(piece[RECORDS].sum())
-        merged = piece.group_by(VALUE).agg(pl.col(RECORDS).sum()).sort(VALUE)
+        pairs += piece.select(keys).n_unique() if UNIT in keys else int(piece[RECORDS].cast(pl.Int64).sum())
+        merged = piece.group_by(VALUE).agg(pl.col(RECORDS).cast(pl.Int64).sum()).sort(VALUE)
         values, sizes = merged[VALUE].to_numpy(), merged[RECORDS].to_numpy()
         distinct += values.size
         ends = passed + np.cumsum(sizes)
         for place in wanted:
             if passed <= place < ends[-1]:
-                found[place] = float(values[np.searchsorted(ends, place, side="right")])
+                quarters[place] = float(values[np.searchsorted(ends, place, side="right")])
         passed = int(ends[-1])
         low, high = min(low, float(values[0])), max(high, float(values[-1]))
         here, middle = int(sizes.sum()), float(np.average(values, weights=sizes))
@@ -179,7 +179,7 @@ def confidential_number(pieces: Iterable[pl.DataFrame], records: int) -> NumberO
     is_key = distinct / max(pairs, 1) > KEY_SHARE and pairs >= KEY_RECORDS
     if not count or low == high:
         return NumberOfAll(0.0, is_key)
-    ends_of_range = [_between(found, records, share) for share in (0.25, 0.75)]
+    ends_of_range = [_between(quarters, records, share) for share in (0.25, 0.75)]
     return NumberOfAll(scale_of(float(np.sqrt(squares / count)), ends_of_range[1] - ends_of_range[0]), is_key)
 
 
@@ -188,8 +188,8 @@ def _quarters(records: int) -> set[int]:
     return {int(rounded) for place in places for rounded in (np.floor(place), np.ceil(place))}
 
 
-def _between(found: dict[int, float], records: int, share: float) -> float:
+def _between(quarters: dict[int, float], records: int, share: float) -> float:
     """Return a quantile, interpolated between two neighbouring records."""
     place = share * (records - 1)
-    below, above = found[int(np.floor(place))], found[int(np.ceil(place))]
+    below, above = quarters[int(np.floor(place))], quarters[int(np.ceil(place))]
     return below + (above - below) * (place - np.floor(place))
