@@ -19,10 +19,14 @@ import shoal
 from folders.here import Here
 from shoal.folders import judging
 from shoal.gate import policy as policies
-from shoal.gate.checks import members
+from shoal.gate.checks import content, members
+from shoal.gate.context import CheckContext
 from shoal.gate.folders import values as streams
 from shoal.gate.folders import whole
+from shoal.gate.guarantees import Guarantees
 from shoal.gate.inside import _scale, nearly_unique
+from shoal.gate.reading import Written
+from shoal.table.roles import Roles
 
 ROWS, DRAWN = 900, 400
 OF_FOLDERS = {"files", "drawn"}
@@ -210,6 +214,25 @@ def test_a_policy_decides_on_a_large_folder(tmp_path: Path, monkeypatch: pytest.
             release.save(tmp_path / "more", **how)
         assert {f.check for f in refused.value.findings.blocking} >= {"small-counts", "maximum-risk"}
         assert not (tmp_path / "more").exists()
+
+
+@pytest.mark.parametrize(("size", "expected"), [(2, "block"), (1, "ok")])
+def test_an_order_that_only_neighbours_show(size: int, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two rows of a household follow each other in a table of which a small part is drawn."""
+    for name, value in {"ALL_ROWS": 400, "ALL": 300, "SAMPLE": 300}.items():
+        monkeypatch.setattr(whole, name, value)
+    rng = np.random.default_rng(1)
+    house = np.repeat(rng.permutation(20_000), size)[:20_000]
+    before = pl.DataFrame({"house": house, "age": rng.integers(18, 90, size=20_000)})
+    rows, _ = whole.drawn_rows(before.height)
+    assert (np.diff(rows) == 1).mean() > 0.4  # neighbours are drawn together
+    roles = Roles(quasi=("age",), unit="house") if size > 1 else Roles(quasi=("age",), drop=("house",))
+    context = CheckContext(
+        before[rows], Written(before[rows].drop("house")), Guarantees(roles, ("age",)),
+        policies.policy_named("default"), row_numbers=rows + 1,
+    )  # fmt: skip
+    drawn = whole._drawn(context)  # type: ignore[arg-type]
+    assert content.row_order(drawn).status == expected
 
 
 # -- values of single columns ----------------------------------------------------------------------

@@ -64,6 +64,7 @@ class CheckContext:
         first_release: Whether the publisher states that there is no earlier release.
         keep_order: Whether the publisher keeps the original order although it discloses values.
         row_numbers: The number of each row in the original data, counted from 1, if it is known.
+        is_drawn: Whether these are rows that were drawn from a larger table.
     """
 
     before: pl.DataFrame
@@ -79,6 +80,7 @@ class CheckContext:
     first_release: bool = False
     keep_order: bool = False
     row_numbers: Ints | None = None
+    is_drawn: bool = False
     _classes: dict[tuple[frozenset[str], bool], Classes] = field(default_factory=dict, init=False)
 
     @property

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 import polars as pl
 
-from shoal.arrays import Floats, Ints
+from shoal.arrays import Bools, Floats, Ints
 from shoal.gate.cells import codes, is_number, numbers
 from shoal.gate.context import UNALIGNED, UNALIGNED_TODO, CheckContext
 from shoal.gate.findings import Finding, percent
@@ -109,16 +109,24 @@ def _follows_order(context: CheckContext, name: str) -> float:
     if n < MIN_ROWS or values[present].min() == values[present].max():
         return 0.0
     ranks = pl.Series(values[present]).rank("average").to_numpy()
+    pairs = _neighbours(context, present)
     steps = np.diff(ranks)
     if np.unique(ranks).size >= MIN_ROWS and ((steps >= 0).all() or (steps <= 0).all()):
         return 1.0
     correlations = [_correlation(present.astype(np.float64), ranks)]
     if is_label:
-        correlations.append(_agreement(codes(column)[present]))
+        correlations.append(_agreement(codes(column)[present], pairs))
     else:
-        correlations.append(max(0.0, _correlation(ranks[1:], ranks[:-1])))
+        correlations.append(max(0.0, _correlation(ranks[1:][pairs], ranks[:-1][pairs])))
     largest = max(map(abs, correlations))
     return largest if largest > RANK_CORRELATION and largest * np.sqrt(n - 1) > MIN_STANDARD_ERRORS else 0.0
+
+
+def _neighbours(context: CheckContext, present: Ints) -> Bools:
+    """Return which of the present rows are followed by their neighbour: all, but for rows drawn from a larger table."""
+    if not context.is_drawn or context.row_numbers is None:
+        return np.ones(present.size - 1, dtype=bool)
+    return np.asarray(np.diff(context.row_numbers[present]) == 1)
 
 
 def _correlation(one: Floats, two: Floats) -> float:
@@ -127,11 +135,14 @@ def _correlation(one: Floats, two: Floats) -> float:
     return float(np.corrcoef(one, two)[0, 1])
 
 
-def _agreement(labels: Ints) -> float:
+def _agreement(labels: Ints, pairs: Bools) -> float:
     """Return how much more often neighbouring rows agree than two records drawn at random, from 0 to 1."""
     share = np.bincount(labels) / labels.size
     by_chance = float((share**2).sum())
-    return max(0.0, (float((labels[1:] == labels[:-1]).mean()) - by_chance) / (1.0 - by_chance))
+    same = (labels[1:] == labels[:-1])[pairs]
+    if not same.size:
+        return 0.0
+    return max(0.0, (float(same.mean()) - by_chance) / (1.0 - by_chance))
 
 
 def narrow_classes(context: CheckContext) -> Finding:

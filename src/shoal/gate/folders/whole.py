@@ -316,7 +316,7 @@ def _drawn(context: Counted) -> CheckContext:
     """Return the context of the drawn records alone."""
     plain = CheckContext(
         context.before, context.written, context.guarantees, context.policy, keep_order=context.keep_order,
-        row_numbers=context.row_numbers, order=context.order,
+        row_numbers=context.row_numbers, order=context.order, is_drawn=True,
     )  # fmt: skip
     plain.__dict__["figures"] = context.figures
     return plain
@@ -345,13 +345,17 @@ def _is_worse(one: Finding, other: Finding) -> bool:
 
 
 def drawn_rows(rows: int) -> tuple[Ints, Ints]:
-    """Return the rows that are drawn, and those of them whose people are looked for, in ascending order."""
+    """Return the rows that are drawn, and those of them whose people are looked for, in ascending order.
+
+    Rows are drawn in pairs of neighbours, so that an order that only neighbours show is seen: that of households.
+    """
     everything = np.arange(rows)
     rng = np.random.default_rng(0)
     people = everything if rows <= ALL else np.sort(rng.choice(rows, SAMPLE, replace=False))
     if rows <= ALL_ROWS:
         return everything, people
-    return np.union1d(people, np.sort(rng.choice(rows, ALL_ROWS, replace=False))), people
+    first = rng.choice(rows - 1, ALL_ROWS // 2, replace=False)
+    return np.union1d(people, np.union1d(first, first + 1)), people
 
 
 def _columns(columns: KnownColumns, name: str) -> tuple[str, ...]:
