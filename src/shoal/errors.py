@@ -34,6 +34,10 @@ class InputError(ShoalError):
     """A file or data frame cannot be used as it is."""
 
 
+class EmptyFileError(InputError):
+    """A file has no records."""
+
+
 class PromiseError(ShoalError):
     """A guarantee (k, no identifiers, unchanged columns) does not hold; nothing is written.
 

@@ -18,6 +18,7 @@ from folders.test_folders import LEAF, ROLES, ROWS, cells, records, release_of, 
 from shoal.errors import InputError, PromiseError, UsageError
 from shoal.folders import judging
 from shoal.gate.folders import whole
+from shoal.gate.policy import policy_named
 
 QUASI = ["age", "income", "x"]
 OF_FOLDERS = {"files", "drawn"}  # findings that one file does not have
@@ -78,16 +79,21 @@ def test_a_large_release_is_judged_by_counts(released: tuple[Path, Path], monkey
 def test_a_policy_blocks_on_checks_that_were_not_made(
     released: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Checks that need every class do not run on drawn records: a policy that blocks on one of them cannot pass."""
-    text = 'title = "t"\njustification = "j"\nblocks = ["dominance", "previous"]\n[thresholds]\ndominance_share = 0.999'
-    text += '\n[sources]\ndominance_share = "decided here"'
+    """With too many values for their shares t is not counted, and a policy that asks for it blocks."""
+    text = 'title = "t"\njustification = "j"\nblocks = ["t"]\n[thresholds]\nt = 0.99\n[sources]\nt = "decided here"'
     (tmp_path / "own.toml").write_text(text)
     options: dict[str, Any] = {"policy": tmp_path / "own.toml", "first_release": True}
-    assert checked(*released, **options).passed
     draw(monkeypatch, 400)
+    assert checked(*released, **options).passed
+    monkeypatch.setattr(whole, "MOST_SHARES", 3)
     findings = checked(*released, **options)
-    assert not findings.passed and findings["drawn"].status == "block"
-    assert "not made: dominance" in findings["drawn"].finding and "previous" not in findings["drawn"].finding
+    assert not findings.passed and "has more than 3 distinct values" in findings["t"].finding
+    monkeypatch.setattr(whole.content, "of_keys", lambda *given: whole.Finding("other", "ok", ""))
+    monkeypatch.setattr(whole.members, "of_dominated", lambda *given: whole.Finding("other", "ok", ""))
+    policy = whole.replace(policy_named("default"), blocks=frozenset({"dominance"}))
+    monkeypatch.setattr("shoal.folders.checking.policy_named", lambda name: policy)
+    findings = checked(*released, first_release=True)
+    assert not findings.passed and "not made: dominance" in findings["drawn"].finding
 
 
 TAMPERED: list[tuple[str, Callable[[pl.DataFrame], pl.DataFrame], str]] = [

@@ -20,7 +20,7 @@ import shoal
 from command_line import attempt, run
 from folders.here import Here, Killing
 from shoal.errors import InputError, PromiseError, UsageError, WriteError
-from shoal.folders import judging
+from shoal.folders import judging, leaves
 from shoal.folders import staging as staging_module
 from shoal.gate.folders import whole
 from shoal.sources.scanning import cells_of
@@ -74,6 +74,12 @@ def expected(data: Path, tmp_path_factory: pytest.TempPathFactory) -> pl.DataFra
     target = tmp_path_factory.mktemp("expected") / "out"
     release_of(data, Here()).save(target)
     return cells(target)
+
+
+@pytest.fixture
+def one_file_per_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each file is routed by itself, as a file of a million records is."""
+    monkeypatch.setattr(leaves, "BATCH_ROWS", 1)
 
 
 def nothing_left(folder: Path) -> bool:
@@ -135,18 +141,20 @@ def test_a_large_table_is_drawn(data: Path, tmp_path: Path, monkeypatch: pytest.
         one, other = getattr(complete, name), getattr(drawn, name)
         assert (one.k, one.uniques) == (other.k, other.uniques)
         assert abs(one.linked - other.linked) < 5 * other.linked_se
-    with pytest.raises(UsageError, match="needs checks that see all records"):
-        release_of(data, Here()).save(tmp_path / "more", policy="public")
 
 
 # -- the same bits ---------------------------------------------------------------------------------
 
 
-def test_the_same_bits_for_other_files(expected: pl.DataFrame, tmp_path: Path) -> None:
-    for number, starts in enumerate([(0,), (0, 1, 7, 450, 899)]):
-        folder = write(records(), tmp_path / f"in{number}", starts)
-        release_of(folder, Here()).save(tmp_path / f"out{number}")
+def test_the_same_bits_for_other_files(expected: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number, (starts, batch) in enumerate([((0,), 1), ((0, 1, 7, 450, 899), 10**6), ((0, 1, 7, 450, 899), 450)]):
+        monkeypatch.setattr(leaves, "BATCH_ROWS", batch)
+        folder, place = write(records(), tmp_path / f"in{number}", starts), Here()
+        release_of(folder, place).save(tmp_path / f"out{number}")
         assert cells(tmp_path / f"out{number}").equals(expected)
+        batches = (1, 1, 2)[number]  # of 450 records at most: three files, then two
+        assert place.units.count("route") == batches
+        assert place.units.count("collect") == (0 if batches == len(starts) else batches)
 
 
 def test_the_same_bits_on_processes_that_are_killed(data: Path, expected: pl.DataFrame, tmp_path: Path) -> None:
@@ -162,6 +170,7 @@ def test_the_same_bits_on_processes_that_are_killed(data: Path, expected: pl.Dat
 def test_the_same_bits_from_a_recipe(data: Path, expected: pl.DataFrame, tmp_path: Path) -> None:
     saved = release_of(data, Here()).save(tmp_path / "out")
     saved.recipe.save(tmp_path / "run.toml")
+    assert "leaves_above = 100000000" in (tmp_path / "run.toml").read_text()  # the same on every machine
     shoal.run_files(tmp_path / "run.toml", on=Here()).save(tmp_path / "again")
     assert cells(tmp_path / "again").equals(expected)
     with pytest.raises(UsageError, match="folder of files"):
@@ -216,9 +225,15 @@ def _is_running(process: int) -> bool:
     return True
 
 
-def test_a_lost_staging_file_is_made_again(data: Path, expected: pl.DataFrame, tmp_path: Path) -> None:
+@pytest.mark.parametrize("batch", [1, 10**6])
+def test_a_lost_staging_file_is_made_again(
+    data: Path, expected: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int
+) -> None:
+    monkeypatch.setattr(leaves, "BATCH_ROWS", batch)
     staged = tmp_path / "staged"
     lost = {"search": "route/000001.arrow", "write": "search-2/000002.arrow", "count_within": "write/000000.arrow"}
+    if batch > 1:  # the files are routed and collected together
+        lost |= {"search": "route/000000.arrow", "write": "collect/000000.arrow"}
 
     def lose(work: str) -> None:
         if work in lost:
@@ -230,6 +245,7 @@ def test_a_lost_staging_file_is_made_again(data: Path, expected: pl.DataFrame, t
     assert cells(tmp_path / "out").equals(expected)
 
 
+@pytest.mark.usefixtures("one_file_per_batch")
 def test_a_staged_file_with_other_bytes_is_made_again(data: Path, expected: pl.DataFrame, tmp_path: Path) -> None:
     staged = tmp_path / "staged"
     release_of(data, Here(), staging=staged).close()
@@ -289,6 +305,7 @@ def test_a_file_that_shoal_did_not_write_is_refused(data: Path, tmp_path: Path) 
     assert nothing_left(tmp_path)
 
 
+@pytest.mark.usefixtures("one_file_per_batch")
 @pytest.mark.parametrize("all_rows", [ROWS, 400])
 def test_staged_values_that_are_changed_are_refused(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, all_rows: int
@@ -387,6 +404,19 @@ def test_many_duplicates_are_divided(tmp_path: Path) -> None:
     assert int(((new["x"] == 0.1) & (new["age"] == 30.0)).sum()) >= 1170
 
 
+def test_a_skewed_leaf_is_divided(tmp_path: Path) -> None:
+    """Most records are so near each other that the tree sends them to one leaf."""
+    rng = np.random.default_rng(2)
+    near = pl.DataFrame({name: 30 + rng.normal(scale=1e-9, size=1100) for name in ("age", "income", "x")})
+    frame = pl.concat([near, records(100).select(pl.col("age").cast(pl.Float64), "income", "x")])
+    frame = frame.with_columns(diagnosis=pl.lit("a")).sample(fraction=1.0, shuffle=True, seed=1)
+    place = Here()
+    release = release_of(write(frame, tmp_path / "in"), place)
+    assert release.facts["largest_group"] < 250 and place.units.count("search") >= 3 * 4
+    release.save(tmp_path / "out")
+    assert cells(tmp_path / "out").group_by("age", "income", "x").len()["len"].min() >= 5
+
+
 def test_text_files_with_whole_and_broken_numbers(tmp_path: Path) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
@@ -410,13 +440,15 @@ def test_text_files_with_whole_and_broken_numbers(tmp_path: Path) -> None:
             lambda f: f.with_columns(pl.col("x").cast(pl.String) + " EUR"),
             r"part-1.parquet: the column 'x' holds labels, but numbers in part-0.parquet",
         ),
-        (lambda f: f[:0], r"part-1.parquet: .* has no records"),
+        (lambda f: f[:0], r"part-1.parquet has no records. Each file of a folder is released as a file: move"),
+        (None, r"part-1.parquet has no records. Each file of a folder"),
         (lambda f: f.with_columns(x=pl.when(pl.col("age") > 80).then(pl.col("x"))), r"part-1.parquet: .*missing"),
     ],
 )
 def test_files_that_do_not_fit(tmp_path: Path, change: Any, message: str) -> None:
     folder = write(records(), tmp_path / "in")
-    change(records()[300:500]).write_parquet(folder / "part-1.parquet")
+    path = folder / "part-1.parquet"
+    path.write_bytes(b"") if change is None else change(records()[300:500]).write_parquet(path)
     with pytest.raises(InputError, match=message):
         release_of(folder, Here())
 
@@ -436,6 +468,10 @@ def test_messages_for_what_a_folder_cannot_do(data: Path, tmp_path: Path) -> Non
         shoal.microaggregate(records(), 5, leaf=1000)
     with pytest.raises(InputError, match="No file matches"):
         shoal.scan(tmp_path / "*.parquet")
+    mixed = write(records(100), tmp_path / "mixed", (0, 50))
+    records(50).write_csv(mixed / "part-2.csv")
+    with pytest.raises(UsageError, match=r"part-0.parquet and part-2.csv have different formats.*'\*.parquet'"):
+        shoal.scan(mixed)
     with pytest.raises(UsageError, match="Cannot run on 'moon'"):
         release_of(data, "moon")
     (tmp_path / "out").mkdir()
@@ -532,6 +568,10 @@ def test_a_file_with_many_cells_is_searched_in_leaves(expected: pl.DataFrame, tm
     out.unlink()
     run("run", str(recipe))
     assert pl.read_parquet(out).equals(expected)
+    policy = ["--policy", "default", "--first-release", "--shuffle"]
+    shown = run(*arguments[:-1], tmp_path / "more.parquet", "--leaves-above", "3000", *policy)
+    assert "processes search it in leaves" in shown.stderr
+    assert sorted(pl.read_parquet(tmp_path / "more.parquet")["x"]) == sorted(expected["x"])
 
 
 def test_a_file_with_fewer_cells_is_searched_as_a_whole(tmp_path: Path) -> None:

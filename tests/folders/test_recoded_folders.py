@@ -47,7 +47,7 @@ def leaves(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, A
 def test_a_refused_run_leaves_no_staging_folder(data: Path, tmp_path: Path) -> None:
     """Nothing was staged, so there is nothing to continue from."""
     with pytest.raises(UsageError, match="does not support"):
-        recoded(data, scan={"unit": "sex", "quasi": ["age"], "staging": tmp_path / "staged"})
+        recoded(data, scan={"derived": {"sex": ["age"]}, "quasi": ["age"], "staging": tmp_path / "staged"})
     assert not (tmp_path / "staged").exists()
     recoded(data, scan={"staging": tmp_path / "staged"}).close()
     assert (tmp_path / "staged" / "plan.json").exists()  # from which a run can continue

@@ -69,13 +69,66 @@ def test_the_same_bits_for_other_files_and_other_types(tmp_path: Path) -> None:
 
 
 def test_groups_of_records_of_one_unit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stages, "_with_units", lambda task, partition, *rest: partition)
+    monkeypatch.setattr(stages, "merged_for_units", lambda partition, *rest: partition)
     release = release_of(write(households(houses=60), tmp_path / "in"))
     with pytest.raises(
         PromiseError, match="the smallest class over all protected columns of all files has 1 unit|1 unit"
     ):
         release.save(tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+# -- categories, stars and intervals ---------------------------------------------------------------
+
+CATEGORIES: dict[str, Any] = {
+    "quasi": ["age", "diagnosis"], "numeric": ["age"], "drop": ["income", "x"], "unit": "house",
+    "no_confidential": True,
+}  # fmt: skip
+
+
+def ages(houses: int) -> pl.DataFrame:
+    return households(houses=houses).with_columns(age=pl.col("age") // 10 * 10)
+
+
+@pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
+@pytest.mark.parametrize("name", ["generalize", "suppress"])
+def test_categories_are_checked_by_units(tmp_path: Path, name: str) -> None:
+    """The cells are those of one file; if its classes have too few units, both are refused."""
+    options: dict[str, Any] = {"effort": "quick"} if name == "generalize" else {"effort": "quick", "star": "value"}
+    for houses in (250, 12):
+        frame = ages(houses)
+        folder = write(frame, tmp_path / f"in{houses}")
+        staged = getattr(shoal, name)(shoal.scan(folder, on=Here(), **CATEGORIES), 11, **options)
+        one = getattr(shoal, name)(shoal.read(frame, **CATEGORIES), 11, **options)
+        found = shoal.check(frame, one.table, k=11, **CATEGORIES)
+        target = tmp_path / f"out{houses}"
+        if not found.passed:
+            with pytest.raises(PromiseError, match="whose groups have k units|agrees with at least"):
+                staged.save(target)
+            assert not target.exists()
+            continue
+        saved = staged.save(target, keep_order=True)
+        assert cells(target).equals(one.table)
+        assert saved.findings.figures.facts() == found.figures.facts() and saved.findings.figures.unit
+    assert houses == 12 and not found.passed
+
+
+@pytest.mark.parametrize("leaf", [5_000, 250])
+def test_every_class_of_intervals_has_k_units(tmp_path: Path, leaf: int) -> None:
+    roles = {**ROLES, "quasi": ["age", "income"]}
+    frame = households()
+    folder = write(frame, tmp_path / "in")
+    release = shoal.recode(shoal.scan(folder, on=Here(), drop=["x"], **roles), 5, effort="quick", leaf=leaf, rounds=1)
+    saved = release.save(tmp_path / "out", keep_order=True)
+    new = cells(tmp_path / "out")
+    sizes = new.with_columns(frame["house"]).group_by("age", "income").agg(pl.col("house").n_unique())["house"]
+    assert sizes.to_numpy().min() >= release.facts["smallest_group_units"] >= 5
+    assert saved.findings.figures.unit and saved.findings.figures.known.k == sizes.to_numpy().min()
+    other = write(frame, tmp_path / "other", (0, 1, 450))
+    shoal.recode(shoal.scan(other, on=Here(), drop=["x"], **roles), 5, effort="quick", leaf=leaf, rounds=1).save(
+        tmp_path / "again", keep_order=True
+    )
+    assert cells(tmp_path / "again").equals(new)
 
 
 def test_leaves_with_too_few_units(tmp_path: Path) -> None:

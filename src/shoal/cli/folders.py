@@ -25,14 +25,7 @@ UNSUPPORTED = {
     "round_weight": "Mean weights of classes need all records at once. Drop the weight (--drop), or protect one file",
 }
 SAVING = ("shuffle", "keep_order", "policy", "previous", "first_release", "accept_k")
-ON_ONE_MACHINE = (
-    *UNSUPPORTED,
-    "policy",
-    "previous",
-    "shuffle",
-    "unit",
-    "derived",
-)  # these keep one file in one process
+ON_ONE_MACHINE = (*UNSUPPORTED, "derived")  # these keep one file in one process
 
 
 def folder_options(work: str = "protected", *, continues: bool = True) -> list[click.Option]:
@@ -95,7 +88,7 @@ def is_large(protection: Protection, arguments: Mapping[str, Any], options: Mapp
         return False
     limit = int(arguments.get("leaves_above", parameter.default))
     cells = cells_of(options["file"], limit)
-    if cells <= limit or (options.get("roles") and read_roles(options["roles"]).unit):
+    if cells <= limit or (options.get("roles") and read_roles(options["roles"]).derived):
         return False
     click.echo(
         f"The file has {cells:,} cells, more than {limit:,} ({parameter.flag}), so processes search it in leaves. A "

@@ -22,7 +22,7 @@ from shoal.engine.control import Control, control_of
 from shoal.engine.progress import Progress
 from shoal.errors import InputError, PromiseError, UsageError, counted
 from shoal.folders.columns import same_columns
-from shoal.folders.judging import SUFFIXES, FolderJudge, FolderSaving, Rows, order_of_file, stage_checked
+from shoal.folders.judging import FolderJudge, FolderSaving, Rows, order_of_file, stage_checked
 from shoal.folders.staging import Facts, StagedOutput, Staging, check_unchanged, plan_of_files
 from shoal.folders.writing import SUCCESS
 from shoal.gate.check import StatedGuarantees
@@ -154,7 +154,13 @@ def count(task: CountTask, output: StagedOutput) -> Facts:
 
 @dataclass(frozen=True)
 class CompareTask:
-    """A released file to compare with its original. number: its place among the files. key: of shuffled rows."""
+    """A released file to compare with its original.
+
+    Attributes:
+        number: Its place among the files.
+        key: The seed or secret of shuffled rows.
+        suffixes: The staged files.
+    """
 
     files: Files
     number: int
@@ -164,6 +170,7 @@ class CompareTask:
     roles: Roles
     check: FileCheck
     key: int | str | None
+    suffixes: tuple[str, ...]
 
 
 def compare(task: CompareTask, output: StagedOutput) -> Facts:
@@ -180,7 +187,7 @@ def compare(task: CompareTask, output: StagedOutput) -> Facts:
     except PromiseError as error:
         if error.findings is None:
             raise
-        for suffix in SUFFIXES:
+        for suffix in task.suffixes:
             output.write(before[:0], suffix)
         return {"findings": as_facts(tuple(error.findings)), "released": {}, "differs": True}
 
@@ -199,10 +206,6 @@ class _Check:
         begin = time.process_time()
         files, staging = self.files, self.staging
         [(columns, guarantees)] = staging.place.map(look, [LookTask(files.for_workers, stated)])
-        if guarantees.unit is not None and any(stated.get(name) for name in ("column_groups", "star", "subsets")):
-            raise UsageError(
-                "A folder of files counts units in k alone. Remove --unit, or --groups, --star and --subsets."
-            )
         of_folder = self._of_the_folder()
         if of_folder.status == BLOCK:
             return Findings([of_folder], self.policy.name, None, time.process_time() - begin)
@@ -218,11 +221,19 @@ class _Check:
             compare,
             [
                 CompareTask(
-                    files.for_workers, i, path, self.folder / path.name, rows.sha256[i], roles, check, self.seed
+                    files.for_workers,
+                    i,
+                    path,
+                    self.folder / path.name,
+                    rows.sha256[i],
+                    roles,
+                    check,
+                    self.seed,
+                    judge.suffixes,
                 )
                 for i, (path, check) in enumerate(zip(files.paths, checks, strict=True))
             ],
-            SUFFIXES,
+            judge.suffixes,
         )
         if any(f.get("differs") for f in facts):
             by_file = worst_of_files(judge.findings_by_file(facts)).values()

@@ -4,6 +4,7 @@
     tuples     a bucket: the distinct tuples with counts, if a guarantee needs them
     closest    a bucket: the distance of the closest tuple to each drawn person
     within     a bucket: the records at that distance
+    …          a table above ALL_ROWS records: what the other checks count (`shoal.folders.counting`)
 
 An earlier stage has checked each file and staged its tuples (`stage_checked`): `write` of a new release
 (`shoal.folders.writing`), `compare` of a release that exists (`shoal.folders.checking`).
@@ -22,14 +23,18 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shoal.arrays import Floats, Ints
+from shoal.arrays import Bools, Floats, Ints
 from shoal.errors import InputError, PromiseError, UsageError
+from shoal.folders import counting
 from shoal.folders.staging import Facts, StagedOutput, Staging, read_staged
 from shoal.gate.findings import Finding, Findings
+from shoal.gate.folders import whole
 from shoal.gate.folders.by_file import CheckedFile, FileCheck, as_facts
+from shoal.gate.folders.classes import groups_of
 from shoal.gate.folders.labels import Labelled, Ranked, compared, originals_of
 from shoal.gate.folders.promises import RECORDS, Weighted, distinct_tuples, tuple_columns
 from shoal.gate.folders.recount import (
+    GONE,
     SETS,
     UNIT,
     ColumnSet,
@@ -51,8 +56,9 @@ from shoal.gate.row_order import shuffled_order
 Compared = Mapping[str, Ranked | Labelled]  # how columns of ranks and labels are compared, by name
 
 BUCKET_ROWS = 500_000  # records per bucket of the recount
-STAGES = ("recount", "tuples", "closest", "within")
+STAGES = ("recount", "tuples", "closest", "within", *counting.STAGES)
 SUFFIXES = ("", "-before", "-after", "-keys", "-labels")  # what a file's check stages
+GROUP = "group "  # begins the name of a set of columns that is a column group
 
 
 @dataclass(frozen=True)
@@ -133,7 +139,9 @@ def stage_checked(checked: CheckedFile, output: StagedOutput) -> Facts:
     output.write(checked.after, "-after")
     output.write(checked.keys, "-keys")
     output.write(checked.labels, "-labels")
+    more = {} if checked.counting is None else {"counting": counting.stage(checked.counting, output)}
     return {
+        **more,
         "counts": list(checked.counts),
         "moments": checked.moments,
         "findings": as_facts(checked.findings),
@@ -219,6 +227,16 @@ class FolderJudge:
     staging: Staging
     stage: str = "write"
 
+    @property
+    def is_large(self) -> bool:
+        """Whether the table is so large that only some of its records are drawn for the checks of the whole."""
+        return self.rows.total > whole.ALL_ROWS
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """The staged files of the check of a file."""
+        return (*SUFFIXES, *(counting.suffixes(self.guarantees, self.released) if self.is_large else ()))
+
     def file_checks(self, policy: Policy, saving: FolderSaving, *, refuses: bool = True) -> list[FileCheck]:
         """Return what the check of each file needs."""
         drawn, _ = drawn_rows(self.rows.total)
@@ -227,7 +245,7 @@ class FolderJudge:
             FileCheck(
                 name, self.guarantees, policy, self.released, buckets,
                 _between(drawn, self.rows.first[i], self.rows.counts[i]), refuses=refuses, shuffled=saving.shuffle,
-                previous=saving.previous_of(name),
+                previous=saving.previous_of(name), counts_classes=self.is_large,
             )
             for i, name in enumerate(self.names)
         ]  # fmt: skip
@@ -254,7 +272,14 @@ class FolderJudge:
             )
         before, after, keys = (self._drawn(suffix) for suffix in ("-before", "-after", "-keys"))
         people = self._people(before, keys, drawn, people_rows, written, how)
-        linked = self._linked(tasks_of, sets, people)
+        groups = self._groups(written, how) if self.is_large else ()
+        linked = self._linked(tasks_of, sets, people, groups)
+        counted_ones = None
+        if self.is_large:
+            facts = [f["counting"] for f in written]
+            counted_ones = counting.ClassCounter(
+                staging, bases, self.guarantees, policy, self.released, facts, slices, self.stage
+            ).counted(linked.pop(GROUP, None))
         same = {
             name: next(s.name for s in sets if s.keys == self._set(name, columns, written, how).keys) for name in SETS
         }
@@ -265,6 +290,7 @@ class FolderJudge:
             self.guarantees, policy, drawn + 1, saving.accept_k, saving.first_release, saving.keep_order,
             sum(f["suppressed"] for f in written), self._weighted(bases, slices), saving.shuffle,
             WithEarlier(_worst([f["both"] for f in counted])[0], _sums(written)) if earlier else None,
+            counted_ones,
         ).findings()  # fmt: skip
 
     def _earlier(self, written: Sequence[Facts]) -> list[str]:
@@ -293,7 +319,9 @@ class FolderJudge:
         return Weighted(distinct_again(parts), self.released)
 
     def _set(self, name: str, columns: KnownColumns, written: Sequence[Facts], how: Compared) -> ColumnSet:
-        chosen = getattr(columns, name)
+        return self._set_of(name, getattr(columns, name), written, how)
+
+    def _set_of(self, name: str, chosen: Sequence[str], written: Sequence[Facts], how: Compared) -> ColumnSet:
         places = sorted(self.released.index(column) for column in chosen)
         numbers = {column for facts in written for column in facts["new_numbers"]}
         changed = tuple(p for p in places if self.released[p] in numbers and self.released[p] not in how)
@@ -310,6 +338,15 @@ class FolderJudge:
             if not any(made.keys == other.keys for other in sets):
                 sets.append(made)
         return tuple(sets)
+
+    def _groups(self, written: Sequence[Facts], how: Compared) -> tuple[ColumnSet, ...]:
+        """Return the column groups as sets of columns, for an intruder who knows them, and all of them together."""
+        groups = groups_of(self.guarantees, self.released)
+        if not groups:
+            return ()
+        everything = tuple(sorted({self.released.index(name) for group in groups for name in group}))
+        made = [self._set_of(f"{GROUP}{i}", group, written, how) for i, group in enumerate(groups)]
+        return (*made, ColumnSet(GROUP, (), everything))
 
     def _drawn(self, suffix: str) -> pl.DataFrame:
         frames = [read_staged(base, suffix) for base in self.staging.bases(self.stage)]
@@ -347,31 +384,51 @@ class FolderJudge:
         return People(keys[places], originals, scales, by_place, labels, units)
 
     def _linked(
-        self, tasks: Sequence[BucketTask], sets: Sequence[ColumnSet], people: People
+        self,
+        tasks: Sequence[BucketTask],
+        sets: Sequence[ColumnSet],
+        people: People,
+        groups: Sequence[ColumnSet] = (),
     ) -> dict[str, tuple[float, float | None]]:
-        """Return the share of people found for each set, and its standard error if people were drawn."""
-        with_people = [BucketTask(t.bases, t.slices, t.sets, people) for t in tasks]
+        """Return the share of people found for each set, and its standard error if people were drawn.
+
+        groups: the column groups. An intruder who knows them finds the people whose class is the closest one in each.
+        """
+        sets = (*sets, *groups)
+        with_people = [BucketTask(t.bases, t.slices, sets, people) for t in tasks]
         self.staging.run("closest", find_closest, with_people)
         distances = [read_staged(base) for base in self.staging.bases("closest")]
         best = {s.name: np.min([frame[s.name].to_numpy() for frame in distances], axis=0) for s in sets}
         limits = {name: limits_of(values) for name, values in best.items()}
-        self.staging.run("within", count_within, [BucketTask(t.bases, t.slices, t.sets, people, limits) for t in tasks])
+        self.staging.run("within", count_within, [BucketTask(t.bases, t.slices, sets, people, limits) for t in tasks])
         numbers = [read_staged(base) for base in self.staging.bases("within")]
         shares: dict[str, tuple[float, float | None]] = {}
-        drawn = people.cells.height
+        is_closest: dict[str, Bools] = {}
         for columns in sets:
             total = np.sum([frame[columns.name].to_numpy() for frame in numbers], axis=0)
             right = own_distance(columns, people) <= limits[columns.name]
+            is_closest[columns.name] = right
+            if columns in groups:
+                continue
             of_unit_records: Ints | float = 1.0
             if people.units is not None:
                 of_unit_records = np.sum([frame[of_unit(columns)].to_numpy() for frame in numbers], axis=0)
-            chance = np.where(right, of_unit_records / np.maximum(total, 1), 0.0)
-            share = round(float(chance.mean()), 6)
-            error = None
-            if drawn < self.rows.total:
-                error = round(float(chance.std() / np.sqrt(drawn) * np.sqrt(1 - drawn / self.rows.total)), 6)
-            shares[columns.name] = (share, error)
+            shares[columns.name] = self._share(np.where(right, of_unit_records / np.maximum(total, 1), 0.0))
+        if groups:
+            total = np.sum([frame[GROUP].to_numpy() for frame in numbers], axis=0)
+            right = np.all([is_closest[columns.name] for columns in groups], axis=0)
+            kept = (people.cells[GONE].to_numpy() & np.uint64(1)) == 0
+            shares[GROUP] = self._share(np.where(right, 1.0 / np.maximum(total, 1), 0.0)[kept])
         return shares
+
+    def _share(self, chance: Floats) -> tuple[float, float | None]:
+        """Return the share of people found, and its standard error if people were drawn."""
+        drawn = chance.size
+        share = round(float(chance.mean()), 6) if drawn else 0.0
+        error = None
+        if 0 < drawn < self.rows.total:
+            error = round(float(chance.std() / np.sqrt(drawn) * np.sqrt(1 - drawn / self.rows.total)), 6)
+        return share, error
 
 
 def distinct_again(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:

@@ -1,9 +1,12 @@
 """Leaves: the records of many files in parts of near records, each of which is searched by itself.
 
     a tree over a sample of the records, drawn by a hash of the row number, sends each record to a leaf
-    route      a file: its records, sorted by leaf
-    search     a unit (a leaf, small leaves together, or a part of a large one): its records from every file, in groups
+    route      a batch of files: its records, sorted by leaf, in one staged file with an index of the leaves
+    search     a unit (a leaf, small leaves together, or a part of a large one): its records from every batch, in groups
     rounds: whole groups go to the leaves of another tree, and are searched across the borders of the leaves before
+    collect    a batch of several small files: the new values of its records, in their order
+
+Small files are routed together, so the work per leaf depends on the number of records and not on that of the files.
 
 A staged record has its row number (`row`), and a number that all records of its group share (`group`). Everything
 depends on the rows, their numbers and the seed: never on the workers, nor on how rows are split into files.
@@ -23,13 +26,15 @@ from numpy.typing import NDArray
 
 from shoal.arrays import Bools, Indices, Ints
 from shoal.errors import InputError, UsageError
-from shoal.folders.staging import Facts, LostFile, read_staged, staged_file
+from shoal.folders.staging import Facts, LostFile, StagedOutput, Staging, read_staged, staged_file
 from shoal.table.cell_hashes import GOLDEN, finalized
 
 FEWEST = 20  # records of a leaf, in units of k
 SAMPLE_PER_LEAF, SAMPLE_AT_LEAST, SAMPLE_AT_MOST = 1_000, 20_000, 400_000
 LATER_SHARE = 0.5  # of the proposals per record, in a round
 ROW, GROUP = "row", "group"
+SOURCE = "source"  # the staged name of the number of the unit that a collected record comes from
+BATCH_ROWS = 1_000_000  # records of small files that are routed together
 Slices = tuple[tuple[int, int], ...]  # where the records of a unit or a file begin and end in each staged file
 
 
@@ -183,6 +188,105 @@ def sorted_by_leaf(
     return frame.with_columns(pl.Series(GROUP, first))[ranked], np.bincount(leaf, minlength=leaves).tolist()
 
 
+# -- batches of files -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Files that are routed together, from `first` to `last`, and the row numbers at which they begin and end."""
+
+    first: int
+    last: int
+    start: int
+    stop: int
+
+    @property
+    def files(self) -> slice:
+        return slice(self.first, self.last + 1)
+
+
+def batches_of(counts: Sequence[int]) -> list[Batch]:
+    """Return batches of neighbouring files with at most BATCH_ROWS records, from the records of each file.
+
+    >>> [(b.first, b.last, b.start, b.stop) for b in batches_of([600_000, 300_000, 200_000, 1_500_000])]
+    [(0, 1, 0, 900000), (2, 2, 900000, 1100000), (3, 3, 1100000, 2600000)]
+    """
+    made: list[Batch] = []
+    start = 0
+    for i, count in enumerate(counts):
+        open_batch = made[-1] if made else None
+        if open_batch is not None and start + count - open_batch.start <= BATCH_ROWS:
+            made[-1] = Batch(open_batch.first, i, open_batch.start, start + count)
+        else:
+            made.append(Batch(i, i, start, start + count))
+        start += count
+    return made
+
+
+@dataclass(frozen=True)
+class CollectTask:
+    """A batch of files whose new values are in slices of the staged files of the last round."""
+
+    bases: tuple[Path, ...]
+    slices: Slices
+    start: int
+    rows: int
+
+
+def collect(task: CollectTask, output: StagedOutput) -> Facts:
+    """Stage the new values of the records of a batch in their order, with the unit that each comes from."""
+    parts = [
+        read_staged(base, rows=rows).with_columns(pl.lit(number, dtype=pl.Int32).alias(SOURCE))
+        for number, (base, rows) in enumerate(zip(task.bases, task.slices, strict=True))
+        if rows[1] > rows[0]
+    ]
+    whole = pl.concat(parts, how="vertical_relaxed").sort(ROW)
+    numbers = np.arange(task.start, task.start + task.rows)
+    if not np.array_equal(whole[ROW].to_numpy(), numbers):
+        raise InputError(
+            "The staged files lack the new values of some records. Delete the staging folder and run again."
+        )
+    output.write(whole)
+    return {}
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where the new values of each file are: the staged files, and the slices of each file."""
+
+    bases: tuple[Path, ...]
+    batches: tuple[Batch, ...]
+    ends: Ints
+    counts: tuple[int, ...]
+    is_collected: bool
+
+    def of_file(self, number: int) -> tuple[tuple[Path, ...], Slices]:
+        """Return the staged files and the slices of a file."""
+        place = next(i for i, batch in enumerate(self.batches) if batch.first <= number <= batch.last)
+        if not self.is_collected:
+            return self.bases, slices_of_file(self.ends, place)
+        start = sum(self.counts[self.batches[place].first : number])
+        return (self.bases[place],), ((start, start + self.counts[number]),)
+
+
+def placed(staging: Staging, stage: str, facts: Sequence[Facts], counts: Sequence[int]) -> Placed:
+    """Return where the new values of each file are; those of several small files are collected first.
+
+    facts: what the last searches returned, with the `ends_of_files` of the batches in each of their staged files.
+    """
+    batches, bases = tuple(batches_of(counts)), tuple(staging.bases(stage))
+    ends = np.array([f["ends"] for f in facts])
+    if len(batches) == len(counts):
+        return Placed(bases, batches, ends, tuple(counts), False)
+    tasks = [
+        CollectTask(bases, slices_of_file(ends, i), batch.start, batch.stop - batch.start)
+        for i, batch in enumerate(batches)
+    ]
+    staging.run("collect", collect, tasks)
+    staging.drop(stage)
+    return Placed(tuple(staging.bases("collect")), batches, ends, tuple(counts), True)
+
+
 # -- new values -------------------------------------------------------------------------------------
 
 
@@ -202,11 +306,12 @@ def new_values(
     slices: Slices,
     first: int,
     rows: int,
-    columns: Callable[[int, pl.DataFrame], Sequence[NDArray[Any]]],
+    columns: Callable[[int | Ints, pl.DataFrame], Sequence[NDArray[Any]]],
 ) -> list[NDArray[Any]]:
     """Return the new values of the records `first` to `first + rows - 1`, which are in these slices of staged files.
 
-    columns: returns the new columns of a part, from the number of the staged file and the part.
+    columns: returns the new columns of a part, from the number of the unit it comes from, or of each of its records,
+    and the part.
     """
     values: list[NDArray[Any]] = []
     filled: Indices = np.zeros(rows, dtype=np.int32)
@@ -218,7 +323,7 @@ def new_values(
         if place[0] < 0 or place[-1] >= rows:
             raise LostFile(str(staged_file(base)))
         filled[place] += 1
-        made = columns(number, part)
+        made = columns(part[SOURCE].to_numpy() if SOURCE in part.columns else number, part)
         values = values or [np.zeros(rows, dtype=new.dtype) for new in made]
         for whole, new in zip(values, made, strict=True):
             whole[place] = new

@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from shoal.errors import PromiseError, UsageError, WriteError
-from shoal.folders.judging import STAGES, SUFFIXES, FolderJudge, FolderSaving, order_of_file, stage_checked
+from shoal.folders.judging import STAGES, FolderJudge, FolderSaving, order_of_file, stage_checked
 from shoal.folders.judging import Rows as Rows
 from shoal.folders.staging import Facts, StagedOutput, Staging, check_unchanged, plan_of_files
 from shoal.gate.findings import Findings
-from shoal.gate.folders import whole
 from shoal.gate.folders.by_file import FileCheck, check_file
 from shoal.gate.guarantees import Guarantees
 from shoal.gate.policy import Policy, policy_named
@@ -146,11 +145,6 @@ class FolderWriter:
         return FolderJudge(self.files.names, self.rows, self.released, self.guarantees, self.staging)
 
     def _check_policy(self, policy: Policy, saving: FolderSaving) -> None:
-        if saving.policy is not None and self.rows.total > whole.ALL_ROWS:
-            raise UsageError(
-                f"--policy {saving.policy} needs checks that see all records at once, and {self.rows.total:,} records "
-                f"are more than {whole.ALL_ROWS:,}. Remove it: the guarantees are checked in any case."
-            )
         if policy.order == "shuffled" and not saving.shuffle:
             raise UsageError(
                 f"The policy {policy.name} demands shuffled rows. Add --shuffle, or choose another policy."
@@ -172,7 +166,7 @@ class FolderWriter:
             "key": self.key if saving.shuffle else None, "previous": plan_of_files([p for p in earlier if p.is_file()]),
         }  # fmt: skip
         self.staging.begin(("write", *STAGES), plan)
-        return self._judge.judged(self.staging.run("write", write, tasks, SUFFIXES), saving, policy)
+        return self._judge.judged(self.staging.run("write", write, tasks, self._judge.suffixes), saving, policy)
 
     def _seal(self, hidden: Path) -> None:
         """Check once more that the folder holds the checked files and nothing else."""

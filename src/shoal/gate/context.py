@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -38,6 +38,14 @@ from shoal.gate.reading import Written
 STAR = "*"
 
 
+class ClassSizes(NamedTuple):
+    """How many classes have the same size: the size in records or units, the classes, and their records."""
+
+    size: Ints
+    classes: Ints
+    records: Ints
+
+
 @dataclass(frozen=True, eq=False)
 class CheckContext:
     """The input of every check, and what several checks compute from it.
@@ -56,6 +64,7 @@ class CheckContext:
         first_release: Whether the publisher states that there is no earlier release.
         keep_order: Whether the publisher keeps the original order although it discloses values.
         row_numbers: The number of each row in the original data, counted from 1, if it is known.
+        is_drawn: Whether these are rows that were drawn from a larger table.
     """
 
     before: pl.DataFrame
@@ -71,6 +80,7 @@ class CheckContext:
     first_release: bool = False
     keep_order: bool = False
     row_numbers: Ints | None = None
+    is_drawn: bool = False
     _classes: dict[tuple[frozenset[str], bool], Classes] = field(default_factory=dict, init=False)
 
     @property
@@ -80,6 +90,11 @@ class CheckContext:
     @property
     def rows(self) -> int:
         return self.after.height
+
+    @property
+    def is_part(self) -> bool:
+        """Whether these are some classes of a larger table, whose counts are added to those of the others."""
+        return False
 
     @cached_property
     def seen(self) -> pl.DataFrame:
@@ -143,6 +158,19 @@ class CheckContext:
         if name is None or not self.aligned:
             return None
         return codes(self.before[name]) - 1
+
+    @cached_property
+    def known_sizes(self) -> ClassSizes:
+        """The sizes of the classes over all columns that an intruder may know."""
+        counts = self.unit_counts(self.known)
+        size, place = np.unique(counts, return_inverse=True)
+        records = np.bincount(place.reshape(-1), weights=self.known.sizes, minlength=size.size)
+        return ClassSizes(size, np.bincount(place.reshape(-1), minlength=size.size), records.astype(np.int64))
+
+    @property
+    def counts_units(self) -> bool:
+        """Whether classes are counted in units."""
+        return self.units is not None
 
     def unit_counts(self, groups: Classes) -> Ints:
         """Return the number of records in each class, or of distinct units if there is a unit column."""
@@ -226,6 +254,14 @@ class CheckContext:
         ]
         return {name: (numbers(self.before[name]), numbers(self.after[name])) for name in names}
 
+    def is_whole(self, name: str) -> bool:
+        """Whether an aggregated column has whole numbers only, before and after."""
+        return all(bool((values == np.rint(values)).all()) for values in self.aggregated[name])
+
+    def same_cells(self, name: str) -> Bools:
+        """Return which cells of a protected column have the original value."""
+        return ~differing(self.before[name], self.after[name])
+
     @cached_property
     def changed_cells(self) -> dict[str, Bools]:
         """For each unchanged column, the rows in which it differs from the original."""
@@ -250,7 +286,7 @@ class CheckContext:
                 mixed = (group.reduced(np.minimum, code) != group.reduced(np.maximum, code)) | (group.sizes == 1)
                 varied = np.zeros(self.rows, dtype=bool)
                 varied[group.order] = np.repeat(mixed, group.sizes)
-                kept.append((~differing(self.before[name], self.after[name]), varied))
+                kept.append((self.same_cells(name), varied))
         return kept
 
     # -- findings ---------------------------------------------------------------------

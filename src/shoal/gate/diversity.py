@@ -42,17 +42,21 @@ def farthest(classes: Classes, column: pl.Series, distance: str) -> float:
 
     The distance "equal" is half the sum of the differences of shares; "ordered" also counts how far ranks must move.
     """
-    coded = codes(column)
-    distinct, coded = np.unique(coded, return_inverse=True)
-    pairs = _pairs(classes, coded.reshape(-1))
-    if not pairs.records.size or distinct.size < 2:
+    distinct, coded = np.unique(codes(column), return_inverse=True)
+    coded = coded.reshape(-1)
+    return farthest_from(classes, coded, np.bincount(coded, minlength=distinct.size) / coded.size, distance)
+
+
+def farthest_from(classes: Classes, coded: Ints, whole: Floats, distance: str) -> float:
+    """Return the largest distance of a class from a table with these shares of the values; codes count from 0."""
+    pairs = _pairs(classes, coded)
+    if not pairs.records.size or whole.size < 2:
         return 0.0
-    whole = np.bincount(coded.reshape(-1), minlength=distinct.size) / coded.size
     share = pairs.records / classes.sizes[pairs.group]
     if distance == "equal":
         over = np.abs(share - whole[pairs.value]) - whole[pairs.value]
         return float((np.add.reduceat(over, pairs.starts).max() + 1.0) / 2)
-    return float(_ordered(pairs, share, whole).max() / (distinct.size - 1))
+    return float(_ordered(pairs, share, whole).max() / (whole.size - 1))
 
 
 def _pairs(classes: Classes, coded: Ints) -> Pairs:

@@ -152,10 +152,11 @@ def spread(
     reference: Floats | None = None,
     units: Ints | None = None,
     narrow: float = NARROW,
+    scale: float | None = None,
 ) -> Spread | None:
     """Return the classes whose range is below `narrow` times the column's scale; None if no class has a value.
 
-    The scale is that of `reference`, or of all values without it. A class in which at least half of the values are
+    Without a `scale` it is that of `reference`, or of all values. A class in which at least half of the values are
     missing is never narrow, because nobody knows who has the value.
     """
     present = np.isfinite(values)
@@ -165,7 +166,8 @@ def spread(
     judged = 2 * filled > classes.sizes
     if not judged.any():
         return None
-    scale = _scale(known if reference is None else reference)
+    if scale is None:
+        scale = _scale(known if reference is None else reference)
     width = np.where(judged, high - low, np.inf)
     relative = width / scale if scale > 0 else np.where(width > 0, np.inf, 0.0)
     tight = judged & (relative < narrow)
@@ -200,8 +202,8 @@ def few_valued_averaged(before: pl.Series, after: pl.Series, units: Ints | None 
     if not (_is_numeric(before) and _is_numeric(after)):
         return None
     old, new = numbers(before), numbers(after)
-    domain = np.unique(old[np.isfinite(old)])
-    if not 2 <= domain.size <= MAX_FEW or (domain != np.round(domain)).any():
+    domain = few_values(old)
+    if domain is None or domain.size < 2:
         return None
     both = np.isfinite(old) & np.isfinite(new)
     slack = 1e-9 * (domain[-1] - domain[0])  # a mean of ones may be 0.9999999999999999
@@ -213,6 +215,12 @@ def few_valued_averaged(before: pl.Series, after: pl.Series, units: Ints | None 
     return FewValued(
         value, _counted(old == value, units), _counted(shown & (old == value), units), _counted(shown, units)
     )
+
+
+def few_values(values: Floats) -> Floats | None:
+    """Return the distinct values of a column with few whole numbers; None for other columns."""
+    domain = np.unique(values[np.isfinite(values)])
+    return None if domain.size > MAX_FEW or (domain != np.round(domain)).any() else domain
 
 
 def _is_numeric(column: pl.Series) -> bool:
@@ -263,5 +271,9 @@ def _scale(values: Floats) -> float:
     if not finite.size or finite.min() == finite.max():
         return 0.0
     quarter, three_quarters = np.quantile(finite, (0.25, 0.75))
-    deviation, width = float(np.std(finite)), float(three_quarters - quarter)
+    return scale_of(float(np.std(finite)), float(three_quarters - quarter))
+
+
+def scale_of(deviation: float, width: float) -> float:
+    """Return the scale of a column with this standard deviation and this interquartile range."""
     return min(deviation, width) if width > 0 else deviation

@@ -24,6 +24,7 @@ from shoal.errors import InputError, PromiseError, UsageError
 from shoal.folders.columns import check_checksums, same_columns
 from shoal.folders.staging import Facts, StagedOutput, Staging, read_staged
 from shoal.folders.writing import Rows
+from shoal.protections.units import UNIT, hashed_units
 from shoal.protections.values import check_types, has_negative_zero, warn_of_identifiers
 from shoal.sources.files import as_polars, checksum
 from shoal.sources.reading import refuse_roles
@@ -62,10 +63,6 @@ def look(task: LookTask, output: StagedOutput) -> Facts:
             f"{task.files.names[0]} may have value labels, which a folder of files does not support. Convert the files "
             "to Parquet or CSV first."
         )
-    if isinstance(table.roles.unit, str):
-        raise UsageError(
-            f"In a folder of files, {task.command} does not support --unit yet. Remove it, or protect one file."
-        )
     names = table.quasi_columns(to_protect=True)
     refuse_roles(table, task.command, ("derived",))
     check_types(table, names, task.command)
@@ -86,6 +83,7 @@ class GroupTask:
         quasi: Those of them that must not have missing values, unless `gaps` is "category".
         gaps: How missing values are handled: error or category.
         by_row: Whether the tuple of each row is staged too.
+        units: Whether the unit of each row is staged too, if there is a unit column.
     """
 
     files: Files
@@ -96,6 +94,7 @@ class GroupTask:
     quasi: tuple[str, ...]
     gaps: str
     by_row: bool = False
+    units: bool = False
 
 
 def group(task: GroupTask, output: StagedOutput) -> Facts:
@@ -132,7 +131,8 @@ def cells_of_file(task: GroupTask) -> tuple[pl.DataFrame, Facts]:
     except InputError as error:
         raise InputError(f"{task.path.name}: {error}") from None
     raw = [as_polars(table.frame)[name] for name in task.names]
-    return staged_cells(table, task.names), {
+    units = hashed_units(table) if task.units else None
+    return staged_cells(table, task.names).with_columns(*([] if units is None else [pl.Series(UNIT, units)])), {
         "rows": table.rows,
         "sha256": sha256,
         "empty": [series.null_count() == series.len() for series in raw],
@@ -220,7 +220,7 @@ def grouped(
     more = [*within, *(getattr(roles, also) if also else ())]
     all_names = (*names, *(name for name in more if name in first["columns"]))
     tasks = [
-        GroupTask(files.for_workers, path, tuple(first["columns"]), roles, all_names, names, gaps, by_row)
+        GroupTask(files.for_workers, path, tuple(first["columns"]), roles, all_names, names, gaps, by_row, by is read)
         for path in files.paths
     ]
     stage = by.__name__

@@ -19,7 +19,7 @@ import polars as pl
 
 from shoal.atomic import atomically as atomically
 from shoal.atomic import check_folder
-from shoal.errors import InputError, UsageError
+from shoal.errors import EmptyFileError, InputError, UsageError
 from shoal.notices import notice
 from shoal.sources.format import Format, TextOptions, Write
 from shoal.sources.format import format_of as format_of
@@ -48,10 +48,10 @@ def read_file(
             )
             raise UsageError(f"{option}={value!r} has no effect: {reason}. Remove it.")
     if path.stat().st_size == 0:
-        raise InputError(f"The file {path} is empty. It needs a header line and at least one record.")
+        raise EmptyFileError(f"The file {path} is empty. It needs a header line and at least one record.")
     source = form.read(path, options)
     if source.frame.height == 0:
-        raise InputError(
+        raise EmptyFileError(
             f"The file {path} has no records, only the columns {', '.join(source.frame.columns)}. Add one line per "
             "record."
         )

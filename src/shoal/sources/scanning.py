@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from shoal.errors import InputError, ShoalError, UsageError, unknown
+from shoal.errors import EmptyFileError, InputError, ShoalError, UsageError, unknown
 from shoal.places.place import Place
 from shoal.sources.format import declared_formats, format_of
 from shoal.sources.lazy import LazyLibrary, LazyTable, lazy_library, staged_paths
@@ -64,6 +64,13 @@ class Files:
             if roles is not None:
                 return read(path, roles=roles, **text_options)
             return read(path, roles=self.roles, **self.named_roles, **text_options)
+        except EmptyFileError as error:
+            if len(self.paths) == 1:
+                raise
+            raise InputError(
+                f"{path.name} has no records. Each file of a folder is released as a file: move this one elsewhere, or "
+                "name the others."
+            ) from error
         except ShoalError as error:
             raise type(error)(f"{path.name}: {error}") from None
 

@@ -25,7 +25,7 @@ from shoal.protections.microaggregation.methods import group_records
 from shoal.protections.microaggregation.protect import Search
 from shoal.protections.microaggregation.replacement import lower_medians, modes
 from shoal.protections.microaggregation.sums_of_squares import sse_by_column
-from shoal.protections.microaggregation.within import merged_for_units, units_per_group
+from shoal.protections.units import merged_for_units, units_per_group
 from shoal.sources.reading import read
 from shoal.table.kinds import kind_of, labels_of
 from shoal.table.mixed import mixed_columns

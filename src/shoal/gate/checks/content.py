@@ -6,14 +6,17 @@ If the row order follows a protected column, the position of a row discloses the
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
 import numpy as np
 import polars as pl
 
-from shoal.arrays import Floats, Ints
+from shoal.arrays import Bools, Floats, Ints
 from shoal.gate.cells import codes, is_number, numbers
 from shoal.gate.context import UNALIGNED, UNALIGNED_TODO, CheckContext
 from shoal.gate.findings import Finding, percent
-from shoal.gate.inside import few_valued_averaged, nearly_unique, spread
+from shoal.gate.inside import FewValued, few_valued_averaged, nearly_unique, spread
 from shoal.gate.undone import given_away
 
 RANK_CORRELATION = 0.3  # above it, the position of a row discloses a value
@@ -106,16 +109,24 @@ def _follows_order(context: CheckContext, name: str) -> float:
     if n < MIN_ROWS or values[present].min() == values[present].max():
         return 0.0
     ranks = pl.Series(values[present]).rank("average").to_numpy()
+    pairs = _neighbours(context, present)
     steps = np.diff(ranks)
     if np.unique(ranks).size >= MIN_ROWS and ((steps >= 0).all() or (steps <= 0).all()):
         return 1.0
     correlations = [_correlation(present.astype(np.float64), ranks)]
     if is_label:
-        correlations.append(_agreement(codes(column)[present]))
+        correlations.append(_agreement(codes(column)[present], pairs))
     else:
-        correlations.append(max(0.0, _correlation(ranks[1:], ranks[:-1])))
+        correlations.append(max(0.0, _correlation(ranks[1:][pairs], ranks[:-1][pairs])))
     largest = max(map(abs, correlations))
     return largest if largest > RANK_CORRELATION and largest * np.sqrt(n - 1) > MIN_STANDARD_ERRORS else 0.0
+
+
+def _neighbours(context: CheckContext, present: Ints) -> Bools:
+    """Return which of the present rows are followed by their neighbour: all, but for rows drawn from a larger table."""
+    if not context.is_drawn or context.row_numbers is None:
+        return np.ones(present.size - 1, dtype=bool)
+    return np.asarray(np.diff(context.row_numbers[present]) == 1)
 
 
 def _correlation(one: Floats, two: Floats) -> float:
@@ -124,11 +135,14 @@ def _correlation(one: Floats, two: Floats) -> float:
     return float(np.corrcoef(one, two)[0, 1])
 
 
-def _agreement(labels: Ints) -> float:
+def _agreement(labels: Ints, pairs: Bools) -> float:
     """Return how much more often neighbouring rows agree than two records drawn at random, from 0 to 1."""
     share = np.bincount(labels) / labels.size
     by_chance = float((share**2).sum())
-    return max(0.0, (float((labels[1:] == labels[:-1]).mean()) - by_chance) / (1.0 - by_chance))
+    same = (labels[1:] == labels[:-1])[pairs]
+    if not same.size:
+        return 0.0
+    return max(0.0, (float(same.mean()) - by_chance) / (1.0 - by_chance))
 
 
 def narrow_classes(context: CheckContext) -> Finding:
@@ -136,13 +150,32 @@ def narrow_classes(context: CheckContext) -> Finding:
     names = [name for name in context.columns.confidential if is_number(context.after[name])]
     if not names or not context.class_sets:
         return context.make_finding("spread", False, "no confidential number is released")
+    narrow = {
+        name: [spread(c, numbers(context.after[name]), units=context.units) for c in context.class_sets]
+        for name in names
+    }
+    return of_narrow_classes(context, narrow)
+
+
+class Narrow(Protocol):
+    """The narrow classes of one set, and the narrowest of them."""
+
+    @property
+    def narrow_records(self) -> int: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+    @property
+    def size(self) -> int: ...
+
+
+def of_narrow_classes(context: CheckContext, narrow: Mapping[str, Sequence[Narrow | None]]) -> Finding:
+    """Return the finding on the narrow classes of each confidential number, in each set of classes."""
     records, parts = 0, []
-    for name in names:
-        values = numbers(context.after[name])
-        worst = max(
-            (s for s in (spread(c, values, units=context.units) for c in context.class_sets) if s is not None),
-            key=lambda s: s.narrow_records, default=None,
-        )  # fmt: skip
+    for name, of_sets in narrow.items():
+        present = [one for one in of_sets if one is not None]
+        worst = max(present, key=lambda one: one.narrow_records, default=None)
         if worst is not None and worst.narrow_records:
             records += worst.narrow_records
             parts.append(
@@ -162,6 +195,11 @@ def confidential_keys(context: CheckContext) -> Finding:
         for name in context.columns.confidential
         if is_number(context.after[name]) and nearly_unique(numbers(context.after[name]), context.units).is_key
     ]
+    return of_keys(context, keys)
+
+
+def of_keys(context: CheckContext, keys: Sequence[str]) -> Finding:
+    """Return the finding on the confidential numbers that are nearly unique."""
     if not keys:
         return context.make_finding("keys", False, "no confidential number is nearly unique")
     text = (
@@ -175,9 +213,17 @@ def few_valued(context: CheckContext) -> Finding:
     """Averages of a column with two or three values: a mean that equals an extreme discloses all members' values."""
     if not context.aligned:
         return context.unmeasured("few-valued", UNALIGNED, UNALIGNED_TODO)
+    extremes = {
+        name: few_valued_averaged(context.before[name], context.after[name], context.units)
+        for name in context.aggregated
+    }
+    return of_extremes(context, extremes)
+
+
+def of_extremes(context: CheckContext, extremes: Mapping[str, FewValued | None]) -> Finding:
+    """Return the finding on the rarer extreme of each column."""
     records, parts, columns = 0, [], []
-    for name in context.aggregated:
-        extreme = few_valued_averaged(context.before[name], context.after[name], context.units)
+    for name, extreme in extremes.items():
         if extreme is not None and extreme.given_away:
             records += extreme.given_away
             parts.append(

@@ -54,10 +54,14 @@ def few_suppressed(context: CheckContext) -> tuple[Finding, ...]:
     """Return a finding if there are too few suppressed records to form a class of k."""
     rows = ~context.kept
     count = int(rows.sum())
-    hidden = count if context.units is None else int(np.unique(context.units[rows]).size)
+    return of_suppressed(context, count, count if context.units is None else int(np.unique(context.units[rows]).size))
+
+
+def of_suppressed(context: CheckContext, count: int, hidden: int) -> tuple[Finding, ...]:
+    """Return a finding if so many suppressed records, of so many units, are too few."""
     if not 0 < hidden < context.wanted_k:
         return ()
-    who = "" if context.units is None else f" of {counted(hidden, 'unit')}"
+    who = f" of {counted(hidden, 'unit')}" if context.counts_units else ""
     finding = context.make_finding(
         "suppressed", True, f"{_suppressed(count)}{who}: fewer than {context.wanted_k}, so they form a small class",
         count, context.wanted_k, "remove the suppressed records, or suppress more records",
@@ -74,7 +78,11 @@ def suppressed(context: CheckContext) -> Finding:
     """Suppressed records: too few to form a class of k, or so many that little is released."""
     for finding in few_suppressed(context):
         return finding
-    count = int((~context.kept).sum())
+    return many_suppressed(context, int((~context.kept).sum()))
+
+
+def many_suppressed(context: CheckContext, count: int) -> Finding:
+    """Return the finding on so many suppressed records, which are not too few."""
     share = count / max(context.rows, 1)
     text = _suppressed(count)
     if share > MANY:
@@ -99,8 +107,9 @@ def maximum_risk(context: CheckContext) -> Finding:
 
 def average_risk(context: CheckContext) -> Finding:
     """The average re-identification risk over the known columns: the mean of 1 / class size, in units if there are."""
-    records, counts = int(context.known.sizes.sum()), context.unit_counts(context.known)
-    risk = float((context.known.sizes / counts).sum() / records) if records else 0.0
+    sizes = context.known_sizes
+    records = int(sizes.records.sum())
+    risk = float((sizes.records / sizes.size).sum() / records) if records else 0.0
     text = f"the average re-identification risk over the known columns is {risk:.4g}"
     return _risk_finding(context, "average-risk", risk, context.policy.thresholds.average_risk, text)
 
@@ -114,7 +123,8 @@ def row_risk(context: CheckContext) -> Finding:
     limit = context.policy.thresholds.row_risk
     if limit is None:
         return context.make_finding("row-risk", False, "the policy has no limit for a single record")
-    above = int(context.known.sizes[1.0 / context.unit_counts(context.known) > limit].sum())
+    sizes = context.known_sizes
+    above = int(sizes.records[1.0 / sizes.size > limit].sum())
     return context.make_finding(
         "row-risk",
         above > 0,
@@ -130,7 +140,7 @@ def small_counts(context: CheckContext) -> Finding:
     limit = context.policy.thresholds.small_count
     if not limit:
         return context.make_finding("small-counts", False, "the policy has no limit for small counts")
-    small = int((context.unit_counts(context.known) <= limit).sum())
-    members = "units" if context.units is not None else "records"
+    small = int(context.known_sizes.classes[context.known_sizes.size <= limit].sum())
+    members = "units" if context.counts_units else "records"
     finding = f"{counted(small, 'class')} {'has' if small == 1 else 'have'} 1 to {limit} {members}"
     return context.make_finding("small-counts", small > 0, finding, small, 0, f"use a k above {limit}")

@@ -19,23 +19,34 @@ def linkages(context: CheckContext) -> tuple[Finding, ...]:
 
     They know the known columns, all columns but the confidential ones, and the column groups.
     """
-    limit = context.policy.thresholds.linkage
-    checks = ("distance-linkage", "released-linkage", "group-linkage")
     if not context.aligned:
-        return tuple(context.unmeasured(check, UNALIGNED, UNALIGNED_TODO) for check in checks[:2])
-    known, wider = context.figures.known, context.figures.not_confidential
-    findings = [
-        _finding(context, checks[0], known, "knows the known columns and picks the closest record", limit),
-        _finding(
-            context, checks[1], wider, "knows every released column but the confidential ones",
-            context.policy.thresholds.released_linkage,
-        ),
-    ]  # fmt: skip
+        checks = ("distance-linkage", "released-linkage")
+        return tuple(context.unmeasured(check, UNALIGNED, UNALIGNED_TODO) for check in checks)
+    findings = list(of_linkage(context))
     if context.guarantees.column_groups and context.class_sets:
-        findings.append(
-            _finding(context, checks[2], _by_groups(context), "knows the column groups and their centroids", limit)
-        )
+        findings.append(of_group_linkage(context, _by_groups(context)))
     return tuple(findings)
+
+
+def of_linkage(context: CheckContext) -> tuple[Finding, ...]:
+    """Return the findings on the two intruders who know columns."""
+    limits, figures = context.policy.thresholds, context.figures
+    return (
+        _finding(
+            context, "distance-linkage", figures.known, "knows the known columns and picks the closest record",
+            limits.linkage,
+        ),
+        _finding(
+            context, "released-linkage", figures.not_confidential,
+            "knows every released column but the confidential ones", limits.released_linkage,
+        ),
+    )  # fmt: skip
+
+
+def of_group_linkage(context: CheckContext, figure: Figure) -> Finding:
+    """Return the finding on the intruder who knows the column groups."""
+    intruder = "knows the column groups and their centroids"
+    return _finding(context, "group-linkage", figure, intruder, context.policy.thresholds.linkage)
 
 
 def _finding(context: CheckContext, check: str, figure: Figure, intruder: str, limit: float | None) -> Finding:

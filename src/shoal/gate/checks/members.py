@@ -6,6 +6,9 @@ exact mean of two or three, and the last bits of a sum each disclose more than t
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,29 +21,80 @@ from shoal.gate.findings import Finding, percent
 MAX_UNCHANGED = 0.05  # share of numbers that may equal their group's mean by chance
 FEW = 3  # in a group of at most so many, the others can compute the last member's value from an exact mean
 LAST_BITS = 8  # a difference of at most so many steps of the last bit is rounding
+FAR = 8 * LAST_BITS  # original values that are all further apart have no rounding
 
 
 def misplaced(context: CheckContext) -> int:
     """Return the number of classes that do not hold their members' mean or median, if most classes of a column do."""
+    return misplaced_classes(fitting_classes(context))
+
+
+class Fitting(NamedTuple):
+    """How many classes hold their members' mean, weighted mean and median in one column.
+
+    Equal members fit every mean and median, so only classes with different members are informative.
+
+    Attributes:
+        fits: The classes that fit, for each of the three.
+        informative: Those of them with different members.
+        classes: All classes.
+        varied: The classes with different members.
+        gaps: Whether a value is missing, so that the column is not judged.
+    """
+
+    fits: tuple[int, ...]
+    informative: tuple[int, ...]
+    classes: int
+    varied: int
+    gaps: bool
+
+    def plus(self, other: Fitting) -> Fitting:
+        """Return the sums of other classes and these."""
+        fits, informative = (
+            tuple(a + b for a, b in zip(one, two, strict=True))
+            for one, two in ((self.fits, other.fits), (self.informative, other.informative))
+        )
+        return Fitting(
+            fits, informative, self.classes + other.classes, self.varied + other.varied, self.gaps or other.gaps
+        )
+
+
+def fitting_classes(context: CheckContext) -> list[Fitting]:
+    """Return for each aggregated column of each class set how many classes hold their members' mean or median."""
+    made = []
+    for groups, name, before, after in _columns(context):
+        if np.isnan(before).any():
+            made.append(Fitting((0, 0, 0), (0, 0, 0), 0, 0, True))
+            continue
+        varied = groups.reduced(np.minimum, before) < groups.reduced(np.maximum, before)
+        flags = _fits(context, groups, name, before, after)
+        made.append(
+            Fitting(
+                tuple(int(fits.sum()) for fits in flags), tuple(int(fits[varied].sum()) for fits in flags),
+                int(varied.size), int(varied.sum()), False,
+            )
+        )  # fmt: skip
+    return made
+
+
+def misplaced_classes(columns: Sequence[Fitting]) -> int:
+    """Return the number of classes that do not fit, if most classes of a column do."""
     wrong = 0
-    for groups, _, before, after in _columns(context):
-        if not np.isnan(before).any():
-            fits = _aggregate_fits(context, groups, before, after)
-            # Equal members fit every mean and median: only groups with different members are informative.
-            varied = groups.reduced(np.minimum, before) < groups.reduced(np.maximum, before)
-            informative = fits[varied] if varied.any() else fits
-            if not fits.all() and 2 * int(informative.sum()) >= informative.size:
-                wrong = max(wrong, int((~fits).sum()))
+    for column in columns:
+        best = int(np.argmax(column.fits))
+        fits = column.fits[best]
+        good, judged = (column.informative[best], column.varied) if column.varied else (fits, column.classes)
+        if not column.gaps and fits < column.classes and 2 * good >= judged:
+            wrong = max(wrong, column.classes - fits)
     return wrong
 
 
 def holds_aggregates(context: CheckContext) -> bool:
     """Whether most classes of every averaged column hold their rows' mean or median, so that rows are in place."""
     shares = []
-    for groups, _, before, after in _columns(context):
-        varied = groups.reduced(np.minimum, before) < groups.reduced(np.maximum, before)
-        if varied.any() and not np.isnan(before).any():
-            shares.append(float(_aggregate_fits(context, groups, before, after)[varied].mean()))
+    for column in fitting_classes(context):
+        if column.varied:
+            shares.append(column.informative[int(np.argmax(column.fits))] / column.varied)
     return bool(shares) and min(shares) >= 0.5
 
 
@@ -54,29 +108,21 @@ def _columns(context: CheckContext) -> list[tuple[Classes, str, Floats, Floats]]
     ]
 
 
-def _aggregate_fits(context: CheckContext, groups: Classes, before: Floats, after: Floats) -> Bools:
-    """Return which classes hold the mean, the weighted mean or the median: the one that most classes hold."""
+def _fits(context: CheckContext, groups: Classes, name: str, before: Floats, after: Floats) -> list[Bools]:
+    """Return which classes hold the mean, the weighted mean and the median of a column."""
     released = after[groups.first]
-    slack = _slack(groups, before, after)
+    # A released value may lie 0.5 from the exact one if whole numbers stayed whole.
+    rounded = 0.5 if context.is_whole(name) else 0.0
+    slack = rounded + 1e-9 * groups.reduced(np.maximum, np.abs(before)) + 1e-300
+    none = np.zeros(groups.sizes.size, dtype=bool)
     with np.errstate(all="ignore"):
-        fits = [np.abs(groups.reduced(np.add, before) / groups.sizes - released) <= slack]
-        if context.guarantees.weight is not None and not fits[0].all():
+        fits = [np.abs(groups.reduced(np.add, before) / groups.sizes - released) <= slack, none]
+        if context.guarantees.weight is not None:
             weight = numbers(context.before[context.guarantees.weight])
             mean = groups.reduced(np.add, before * weight) / groups.reduced(np.add, weight)
-            fits.append(np.abs(mean - released) <= slack)
-    if not fits[-1].all():
-        fits.append(np.abs(_medians(groups, before) - released) <= slack)
-    return max(fits, key=lambda flags: int(flags.sum()))
-
-
-def _slack(groups: Classes, before: Floats, after: Floats) -> Floats:
-    """Return how far a released value may lie from the exact one: 0.5 if whole numbers stayed whole."""
-    rounded = 0.5 if _whole(before) and _whole(after) else 0.0
-    return np.asarray(rounded + 1e-9 * groups.reduced(np.maximum, np.abs(before)) + 1e-300)
-
-
-def _whole(values: Floats) -> bool:
-    return bool((values == np.rint(values)).all())
+            fits[1] = np.abs(mean - released) <= slack
+    is_needed = context.is_part or not any(flags.all() for flags in fits)
+    return [*fits, np.abs(_medians(groups, before) - released) <= slack if is_needed else none]
 
 
 def _medians(groups: Classes, values: Floats) -> Floats:
@@ -92,18 +138,57 @@ def dominance(context: CheckContext) -> Finding:
     """Groups with too few members, or with two members that make up most of the total of absolute values."""
     if not context.aligned:
         return context.unmeasured("dominance", UNALIGNED, UNALIGNED_TODO)
+    return of_dominated(context, small_groups(context), dominated_totals(context))
+
+
+class Dominated(NamedTuple):
+    """The group totals of a column that two members make up, and the greatest shares of two members and of one.
+
+    changed: whether any released value differs from the original, so that the column holds means.
+    """
+
+    name: str
+    changed: bool
+    groups: int
+    pair: float
+    top: float
+
+    def plus(self, other: Dominated) -> Dominated:
+        """Return the same of other groups and these."""
+        pair, top = max((self.pair, self.top), (other.pair, other.top))
+        return Dominated(self.name, self.changed or other.changed, self.groups + other.groups, pair, top)
+
+
+def small_groups(context: CheckContext) -> int:
+    """Return the number of groups with fewer members than the policy demands."""
+    least = context.policy.thresholds.dominance_units
+    return sum(int((context.unit_counts(groups) < least).sum()) for groups in context.class_sets)
+
+
+def dominated_totals(context: CheckContext) -> list[Dominated]:
+    """Return for each aggregated column of each class set which group totals one or two members dominate."""
+    made = []
+    for groups, name, before, after in _columns(context):
+        changed = bool((before != after).any())
+        if not changed and not context.is_part:
+            continue
+        top, pair = _shares(*_by_unit(context, groups, np.abs(np.nan_to_num(before))))
+        largest = float(pair.max())
+        above = int((pair > context.policy.thresholds.dominance_share).sum())
+        made.append(Dominated(name, changed, above, largest, float(top[pair == largest].max())))
+    return made
+
+
+def of_dominated(context: CheckContext, small: int, columns: Sequence[Dominated]) -> Finding:
+    """Return the finding on the groups with few members, and on the totals that two members dominate."""
     limits = context.policy.thresholds
-    columns = [part for part in _columns(context) if (part[2] != part[3]).any()]
+    columns = [column for column in columns if column.changed]
     if not columns:
         return context.make_finding("dominance", False, "no column holds means, so no member can dominate one")
-    small, dominated, one, two, worst = 0, 0, 0.0, 0.0, ""
-    for groups in context.class_sets:
-        small += int((context.unit_counts(groups) < limits.dominance_units).sum())
-    for groups, name, before, _ in columns:
-        top, pair = _shares(*_by_unit(context, groups, np.abs(np.nan_to_num(before))))
-        dominated += int((pair > limits.dominance_share).sum())
-        if pair.max() > two:
-            one, two, worst = float(top[pair == pair.max()].max()), float(pair.max()), name
+    dominated, one, two, worst = sum(column.groups for column in columns), 0.0, 0.0, ""
+    for column in columns:
+        if column.pair > two:
+            one, two, worst = column.top, column.pair, column.name
     message = (
         f"{counted(small, 'group')} {'has' if small == 1 else 'have'} fewer than {limits.dominance_units} members; the "
         f"two largest members make up more than {percent(limits.dominance_share)} of "
@@ -149,14 +234,25 @@ def unchanged_rows(context: CheckContext) -> Finding:
     """
     if not context.aligned:
         return context.unmeasured("unchanged-rows", UNALIGNED, UNALIGNED_TODO)
-    limit = context.policy.thresholds.unchanged_rows
+    return of_unchanged_rows(context, rows_kept(context))
+
+
+def rows_kept(context: CheckContext) -> int | None:
+    """Return the number of records with the original values, in a class smaller than k; None without any column."""
     if not context.kept_values:
-        return context.make_finding("unchanged-rows", False, "no column is protected", 0, limit)
+        return None
     same, varied = zip(*context.kept_values, strict=True)
     small = np.ones(context.rows, dtype=bool)  # a record in a class of k is protected, whatever its values
     inside = context.known.labels >= 0
     small[inside] = (context.unit_counts(context.known) < context.promised_k)[context.known.labels[inside]]
-    rows = int((np.all(same, axis=0) & np.any(varied, axis=0) & context.kept & small).sum())
+    return int((np.all(same, axis=0) & np.any(varied, axis=0) & context.kept & small).sum())
+
+
+def of_unchanged_rows(context: CheckContext, rows: int | None) -> Finding:
+    """Return the finding on so many records."""
+    limit = context.policy.thresholds.unchanged_rows
+    if rows is None:
+        return context.make_finding("unchanged-rows", False, "no column is protected", 0, limit)
     return context.make_finding(
         "unchanged-rows", rows > limit, f"{counted(rows, 'record')} {'keeps' if rows == 1 else 'keep'} the original "
         "values in every protected column, in a class smaller than k", rows, limit,
@@ -171,10 +267,19 @@ def unchanged_cells(context: CheckContext) -> Finding:
     """
     if not context.aligned:
         return context.unmeasured("unchanged-cells", UNALIGNED, UNALIGNED_TODO)
+    return of_unchanged_cells(context, *cells_kept(context))
+
+
+def cells_kept(context: CheckContext) -> tuple[int, int]:
+    """Return the protected numbers that keep their original value, and all protected numbers."""
     numeric = [name in context.aggregated for group in context.class_sets for name in group.columns]
     pairs = zip(context.kept_values, numeric, strict=True)
     cells = sum(int((same & varied & context.kept).sum()) for (same, varied), is_numeric in pairs if is_numeric)
-    numbers_in_all = sum(numeric) * int(context.kept.sum())
+    return cells, sum(numeric) * int(context.kept.sum())
+
+
+def of_unchanged_cells(context: CheckContext, cells: int, numbers_in_all: int) -> Finding:
+    """Return the finding on so many numbers."""
     share = cells / max(numbers_in_all, 1)
     return context.make_finding(
         "unchanged-cells", share > MAX_UNCHANGED,
@@ -189,9 +294,15 @@ def exact_means(context: CheckContext) -> Finding:
     """Groups of two or three that release an exact mean, and with it an exact total."""
     if not context.aligned:
         return context.unmeasured("exact-means", UNALIGNED, UNALIGNED_TODO)
-    solvable = 0
-    for groups, _, before, after in _columns(context):
-        if _whole(after) and _whole(before):
+    return of_solvable(context, max(solvable_groups(context), default=0))
+
+
+def solvable_groups(context: CheckContext) -> list[int]:
+    """Return for each aggregated column of each class set the groups whose members can compute the last one's value."""
+    made = []
+    for groups, name, before, after in _columns(context):
+        made.append(0)
+        if context.is_whole(name):
             continue
         units = context.unit_counts(groups)
         small = (units > 1) & (units <= FEW)
@@ -200,7 +311,12 @@ def exact_means(context: CheckContext) -> Finding:
                 mean = groups.reduced(np.add, before) / groups.sizes
                 exact = np.abs(mean - after[groups.first]) <= 1e-12 * groups.reduced(np.maximum, np.abs(before))
             varied = groups.reduced(np.maximum, before) > groups.reduced(np.minimum, before)
-            solvable = max(solvable, int((small & exact & varied).sum()))
+            made[-1] = int((small & exact & varied).sum())
+    return made
+
+
+def of_solvable(context: CheckContext, solvable: int) -> Finding:
+    """Return the finding on so many groups."""
     message = (
         f"{counted(solvable, 'group')} of 2 or 3 members {'releases' if solvable == 1 else 'release'} an exact mean, "
         "from which all members but one could compute the last member's value"
@@ -210,15 +326,19 @@ def exact_means(context: CheckContext) -> Finding:
 
 def float_residue(context: CheckContext) -> Finding:
     """Released values that differ only in their last bits, which discloses the order of a sum and thus the group."""
-    problems, pairs = [], 0
+    near: dict[str, int] = {}
     for name in context.quasi:
         if not context.after[name].dtype.is_float():
             continue
         before = numbers(context.before[name]) if context.before[name].dtype.is_numeric() else np.array([])
-        near = _near(numbers(context.after[name]), before)
-        if near:
-            pairs += near
-            problems.append(f"{name!r} ({near:,})")
+        near[name] = _near(numbers(context.after[name]), before)
+    return of_near_values(context, near)
+
+
+def of_near_values(context: CheckContext, near: Mapping[str, int]) -> Finding:
+    """Return the finding on so many pairs of neighbouring released values of each column."""
+    pairs = sum(near.values())
+    problems = [f"{name!r} ({number:,})" for name, number in near.items() if number]
     finding = "no two released values differ only in their last bits"
     if problems:
         finding = f"released values differ only in their last bits, which discloses groups: {', '.join(problems)}"
@@ -235,10 +355,15 @@ def _near(released: Floats, original: Floats) -> int:
         return 0
     scale = np.finfo(np.float64).eps * max(np.abs(values).max(), np.abs(source).max(initial=0.0))
     near = np.zeros(values.size - 1, dtype=bool)
-    for gap, original_gap in ((_steps(values), _steps(source)), (np.diff(values) / scale, np.diff(source) / scale)):
-        if not original_gap.size or original_gap.min() > 8 * LAST_BITS:
+    for gap, original_gap in zip(gaps(values, scale), gaps(source, scale), strict=True):
+        if not original_gap.size or original_gap.min() > FAR:
             near |= gap <= LAST_BITS
     return int(near.sum())
+
+
+def gaps(values: Floats, scale: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the gaps between ascending values: in steps of the last bit, and in units of the scale."""
+    return _steps(values), np.diff(values) / scale
 
 
 def _distinct(values: Floats) -> Floats:

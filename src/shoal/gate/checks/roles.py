@@ -211,15 +211,19 @@ def weight(context: CheckContext) -> Finding:
     sizes = context.over(names).sizes
     rare = int(sizes[alone < context.wanted_k].sum())
     with_weight = context.unit_counts(context.over((*context.columns.known, *names)))
-    smallest = int(with_weight.min()) if with_weight.size else 0
+    return of_weights(context, rare, int(with_weight.min()) if with_weight.size else 0)
+
+
+def of_weights(context: CheckContext, rare: int, smallest: int) -> Finding:
+    """Return the finding on so many records with a rare weight, and on k over the known columns and the weight."""
     text = (
         f"{counted(rare, 'record')} {'has' if rare == 1 else 'have'} a weight that fewer than {context.wanted_k} "
-        f"{'records' if context.units is None else 'units'} share; with the weight, k over the known columns is "
+        f"{'units' if context.counts_units else 'records'} share; with the weight, k over the known columns is "
         f"{smallest:,}"
     )
     return context.make_finding(
         "weight", rare > 0, text, rare, 0,
-        f"release coarser weights (--round-weight), or remove the weight (--drop {names[0]})",
+        f"release coarser weights (--round-weight), or remove the weight (--drop {context.columns.weight[0]})",
     )  # fmt: skip
 
 

@@ -20,10 +20,13 @@ from shoal.gate.checks import every_release, exposure, only_stars, roles, traces
 from shoal.gate.context import CheckContext
 from shoal.gate.earlier.alike import equal_cells
 from shoal.gate.findings import BLOCK, Finding, Findings, as_sentences
+from shoal.gate.folders.classes import SAME, groups_of, originals
 from shoal.gate.folders.labels import has_labels, values_of_file
-from shoal.gate.folders.promises import confidential_of, value_name
+from shoal.gate.folders.promises import RECORDS, confidential_of, value_name
 from shoal.gate.folders.recount import GONE, SETS, UNIT, earlier_name, key_name
+from shoal.gate.folders.values import single_columns
 from shoal.gate.guarantees import Guarantees
+from shoal.gate.inside import few_values
 from shoal.gate.policy import Policy
 from shoal.gate.promises import OnlyStars
 from shoal.gate.reading import Written, read_written
@@ -34,6 +37,7 @@ OF_A_FILE = (
     traces.formulas,
 )  # fmt: skip
 EXACT = 2**53
+MOST_BITS = 64
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,7 @@ class FileCheck:
         refuses: Whether a finding that blocks is an error at once. Otherwise all findings are returned.
         shuffled: Whether the rows of each file were shuffled on purpose.
         previous: The file of the same name in an earlier release of the same records.
+        counts_classes: Whether the table is so large that the checks of classes count them in all files.
     """
 
     name: str
@@ -63,6 +68,26 @@ class FileCheck:
     refuses: bool = True
     shuffled: bool = False
     previous: Path | None = None
+    counts_classes: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Counting:
+    """What is staged of a file so that the checks of classes and of single columns count all files.
+
+    Attributes:
+        originals: The original values of the protected columns, sorted as the tuples are.
+        groups: For each column group, its tuples and original values sorted by bucket, and the records of each bucket.
+        weights: The distinct weights, with their records and units, sorted by bucket, and the number in each bucket.
+        values: The distinct values of single columns (`shoal.gate.folders.values`).
+        facts: What is known of the columns.
+    """
+
+    originals: pl.DataFrame
+    groups: tuple[tuple[pl.DataFrame, list[int]], ...]
+    weights: tuple[pl.DataFrame, list[int]] | None
+    values: pl.DataFrame
+    facts: dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +114,7 @@ class CheckedFile:
     labels: pl.DataFrame
     exact: dict[str, tuple[int, int]]
     earlier: tuple[str, ...]
+    counting: Counting | None
 
 
 class PartOfAFolder(CheckContext):
@@ -128,20 +154,72 @@ def check_file(path: Path, before: pl.DataFrame, expected: pl.DataFrame | None, 
     units = [] if check.guarantees.unit is None else [units_in(before[check.guarantees.unit])]
     earlier, exact = (pl.DataFrame(), {}) if check.previous is None else _earlier(context, check.previous)
     labels = [name for name in context.columns.protected if name in before.columns and has_labels(context, name)]
+    gone = suppressed_in(context)
+    with_bits = keys.with_columns(gone, *units)
+    counting = _counting(context, with_bits, units, order, check) if check.counts_classes else None
     return CheckedFile(
         findings=tuple(findings),
-        tuples=keys.with_columns(suppressed_in(context), *values, *units, *earlier)[order],
+        tuples=keys.with_columns(gone, *values, *units, *earlier)[order],
         counts=tuple(np.bincount(bucket, minlength=check.buckets).tolist()),
         before=before[drawn],
         after=written.frame.select(check.released)[drawn],
-        keys=keys.with_columns(*units)[drawn],
+        keys=keys.with_columns(gone, *units)[drawn],
         moments={name: _moments(before[name]) for name in context.columns.protected if before[name].dtype.is_numeric()},
         new_numbers=tuple(n for n in context.columns.protected if n not in labels and _is_new_number(context, n)),
         suppressed=int((~context.kept).sum()),
         labels=values_of_file(context, keys, labels, [key_name(check.released.index(name)) for name in labels]),
         exact=exact,
         earlier=tuple(earlier.columns),
+        counting=counting,
     )
+
+
+def _counting(
+    context: CheckContext, keys: pl.DataFrame, units: list[pl.Series], order: Ints, check: FileCheck
+) -> Counting:
+    """Return what the checks of classes and of single columns need of the file."""
+    before = originals(context)
+    names = {name: key_name(i) for i, name in enumerate(check.released)}
+    confidential = [names[name] for name in context.columns.confidential]
+    groups = []
+    for group in groups_of(check.guarantees, check.released):
+        columns = [names[name] for name in group]
+        of_group = before.select(name for name in before.columns if name.removeprefix(SAME) in group)
+        whole = pl.DataFrame([*keys.select(*dict.fromkeys((*columns, *confidential)), GONE), *units, *of_group])
+        groups.append(_by_bucket(whole, columns, check.buckets))
+    weights = None
+    if context.columns.weight:
+        of_weight = [names[context.columns.weight[0]]]
+        by = [*of_weight, *(unit.name for unit in units)]
+        weights = _by_bucket(keys.group_by(by).agg(pl.len().cast(pl.Int64).alias(RECORDS)), of_weight, check.buckets)
+    values, streams, largest = single_columns(context, units)
+    plain = CheckContext(context.before, context.written, context.guarantees, context.policy)
+    hidden = units[0].filter(~context.kept).unique().sort() if units else pl.Series([], dtype=pl.UInt64)
+    facts = {
+        "rows": context.rows,
+        "numbers": [name for name in check.released if is_number(context.after[name])],
+        "whole": [name for name in plain.aggregated if plain.is_whole(name)],
+        "domains": {name: _domain(before_) for name, (before_, _) in plain.aggregated.items()},
+        "aggregated": list(plain.aggregated),
+        "streams": streams,
+        "largest": largest,
+        "hidden": hidden.head(context.wanted_k).to_list(),
+        "groups": [counts for _, counts in groups],
+        "weights": None if weights is None else weights[1],
+    }
+    return Counting(before[order], tuple(groups), weights, values, facts)
+
+
+def _domain(values: Floats) -> list[float] | None:
+    domain = few_values(values)
+    return None if domain is None else domain.tolist()
+
+
+def _by_bucket(frame: pl.DataFrame, columns: list[str], buckets: int) -> tuple[pl.DataFrame, list[int]]:
+    """Return rows sorted by the bucket of some columns, and the number in each bucket."""
+    mixed = frame.select(columns).hash_rows(1).to_numpy() % np.uint64(buckets)
+    bucket = mixed.astype(np.int64)
+    return frame[np.argsort(bucket, kind="stable")], np.bincount(bucket, minlength=buckets).tolist()
 
 
 def units_in(column: pl.Series) -> pl.Series:
@@ -194,10 +272,15 @@ def checks_of_a_file(guarantees: Guarantees, has_expected: bool) -> tuple[Callab
 
 
 def suppressed_in(context: CheckContext) -> pl.Series:
-    """Return for each record a bit per set of columns: whether it is suppressed in the set, and not in its classes."""
-    bits = np.zeros(context.rows, dtype=np.uint8)
-    for place, name in enumerate(SETS):
-        bits[~context.kept_over(getattr(context.columns, name))] |= np.uint8(1 << place)
+    """Return for each record a bit per set of columns and column group: whether it is suppressed there.
+
+    A suppressed record is in no class of the set.
+    """
+    bits = np.zeros(context.rows, dtype=np.uint64)
+    sets = [getattr(context.columns, name) for name in SETS]
+    sets += groups_of(context.guarantees, context.after.columns)[: MOST_BITS - len(SETS)]
+    for place, columns in enumerate(sets):
+        bits[~context.kept_over(columns)] |= np.uint64(1 << place)
     return pl.Series(GONE, bits)
 
 

@@ -19,7 +19,7 @@ from shoal.gate.cells import codes
 from shoal.gate.checks.k_of_stars import compatible
 from shoal.gate.context import STAR, CheckContext
 from shoal.gate.findings import Finding
-from shoal.gate.folders.recount import key_name
+from shoal.gate.folders.recount import UNIT, key_name
 from shoal.gate.guarantees import Guarantees
 from shoal.gate.policy import stricter
 from shoal.gate.promises import EverySubset, KAnonymity, KOfStars, LDiversity, Promise, TCloseness
@@ -35,7 +35,8 @@ class Weighted:
     """The distinct tuples of the released columns that guarantees name, each with its number of records.
 
     Attributes:
-        frame: The tuples: a column per released column (`key_name`) and per confidential column (`value_name`).
+        frame: The tuples: a column per released column (`key_name`) and per confidential column (`value_name`), and
+            the unit, where classes are counted in units.
         released: The released columns, in their order.
     """
 
@@ -74,7 +75,8 @@ def tuple_columns(guarantees: Guarantees, released: Sequence[str]) -> list[str]:
     named = {name for promise in promises for name in promise.columns}
     named |= {name for promise in promises if isinstance(promise, EverySubset) for name in promise.within}
     keys = [key_name(place) for place, name in enumerate(released) if name in named]
-    return [*keys, *map(value_name, confidential_of(guarantees))]
+    counts_units = guarantees.unit is not None and any(not isinstance(p, (LDiversity, TCloseness)) for p in promises)
+    return [*keys, *map(value_name, confidential_of(guarantees)), *((UNIT,) if counts_units else ())]
 
 
 def distinct_tuples(tuples: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
@@ -89,7 +91,13 @@ def promise_findings(context: CheckContext, weighted: Weighted) -> list[Finding]
 
 
 def _sizes(frame: pl.DataFrame, keys: Sequence[str]) -> pl.Series:
-    return frame.group_by(keys).agg(pl.col(RECORDS).sum())[RECORDS]
+    members = pl.col(UNIT).n_unique().cast(pl.Int64) if UNIT in frame.columns else pl.col(RECORDS).sum()
+    return frame.group_by(keys).agg(members.alias("members"))["members"]
+
+
+def _member(weighted: Weighted) -> str:
+    """Return what a class is counted in."""
+    return "unit" if UNIT in weighted.frame.columns else "record"
 
 
 def _smallest(frame: pl.DataFrame, keys: Sequence[str]) -> int:
@@ -108,7 +116,7 @@ def _group_k(context: CheckContext, weighted: Weighted) -> Iterator[Finding]:
     worst = min(sizes, key=lambda columns: sizes[columns])
     k = max(promise.k for promise in promises)
     bad = sizes[worst] < k
-    text = f"the smallest class within a set of columns of all files has {counted(sizes[worst], 'record')}"
+    text = f"the smallest class within a set of columns of all files has {counted(sizes[worst], _member(weighted))}"
     text += f", fewer than k = {k}, in {', '.join(worst)}" if bad else ""
     yield context.make_finding("k-within-groups", bad, text, sizes[worst], k, "protect the files again", promised=True)
 
@@ -202,13 +210,14 @@ def _stars(context: CheckContext, weighted: Weighted) -> Iterator[Finding]:
     for promise in context.guarantees.of(KOfStars):
         keys = weighted.keys(promise.columns)
         tuples = weighted.frame.group_by(keys).agg(pl.col(RECORDS).sum())
-        size = int(tuples[RECORDS].min() or 0)  # type: ignore[arg-type]
+        size = _smallest(weighted.frame, keys)
         if promise.reading == "wildcard":
             cells = np.column_stack([codes(tuples[name]) for name in keys]).astype(np.int64)
             starred = np.column_stack([_starred(tuples[name]) for name in keys])
             size = int(compatible(cells, starred, tuples[RECORDS].to_numpy()).min(initial=context.rows))
         bad = size < promise.k
-        text = f"each record of all files agrees with at least {counted(size, 'record')}, a star read as a "
+        who = "record" if promise.reading == "wildcard" else _member(weighted)
+        text = f"each record of all files agrees with at least {counted(size, who)}, a star read as a "
         text += f"{promise.reading}, itself included" + (f"; guaranteed are {promise.k}" if bad else "")
         yield context.make_finding(
             "k-of-stars", bad, text, size, promise.k, "protect the files again with shoal suppress",
@@ -236,7 +245,7 @@ def _subsets(context: CheckContext, weighted: Weighted) -> Iterator[Finding]:
         text = f"every combination of up to {promise.m} columns that occurs has at least {promise.k} records"
         if rare:
             text = f"{counted(rare, 'combination')} of up to {promise.m} columns of all files occur less than "
-            text += f"{promise.k} times; the rarest has {counted(smallest, 'record')}"
+            text += f"{promise.k} times; the rarest has {counted(smallest, _member(weighted))}"
         yield context.make_finding(
             "every-subset", rare > 0, text, rare, 0, "protect the files again with shoal suppress --subsets",
             promised=promise.promised,

@@ -93,7 +93,7 @@ def count_classes(tuples: pl.DataFrame, sets: Sequence[ColumnSet]) -> dict[str, 
 
 def classes_over(tuples: pl.DataFrame, keys: Sequence[str], suppressed_in: str) -> tuple[int, int, int]:
     """Return the smallest class over some keys, the unique records, and the number of classes."""
-    kept = tuples.filter(pl.col(GONE) & (1 << SETS.index(suppressed_in)) == 0)
+    kept = tuples.filter(pl.col(GONE) & pl.lit(1 << SETS.index(suppressed_in), dtype=pl.UInt64) == 0)
     counted = pl.col(UNIT).n_unique() if UNIT in tuples.columns else pl.len()
     classes = kept.group_by(keys).agg(counted.cast(pl.Int64).alias("size"), pl.len().alias("records"))
     sizes = classes["size"].to_numpy()

@@ -36,15 +36,8 @@ from shoal.protections.microaggregation.replacement import replaced as replaced
 from shoal.protections.microaggregation.ruled import RuledLoss, RuledSquaredError
 from shoal.protections.microaggregation.squared_error import SquaredError
 from shoal.protections.microaggregation.sums_of_squares import sse_by_column, total_squares
-from shoal.protections.microaggregation.within import (
-    check_classes,
-    check_within,
-    classes_of,
-    grouped_within,
-    merged_for_units,
-    units_of,
-    units_per_group,
-)
+from shoal.protections.microaggregation.within import check_classes, check_within, classes_of, grouped_within
+from shoal.protections.units import merged_for_units, units_of, units_per_group
 from shoal.protections.values import check_types, one_zero, warn_of_identifiers
 from shoal.release import Release
 from shoal.sources.reading import as_table

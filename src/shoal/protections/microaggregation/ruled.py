@@ -22,7 +22,7 @@ from shoal.errors import UsageError
 from shoal.protections.class_rules import NOT_DIVERSE
 from shoal.protections.microaggregation.kernels.squares import RuledSquares
 from shoal.protections.microaggregation.squared_error import SquaredError
-from shoal.protections.microaggregation.within import merged
+from shoal.protections.units import merged
 
 
 class RuledLoss(GroupLoss):

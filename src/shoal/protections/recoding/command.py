@@ -37,11 +37,13 @@ def front_table(facts: Mapping[str, Any]) -> Grid:
 
 def rows_of_files(facts: Mapping[str, Any]) -> list[list[Any]]:
     """Return the values of a release of many files with their names."""
+    units = facts.get("smallest_group_units")
     return [
         ["records", facts["n"]], ["protected columns", facts["d"]], ["loss", facts["loss"]],
         *([f"loss of {name}", about["loss"]] for name, about in facts["per_column"].items()),
         ["granularity", facts["granularity"]], ["groups", facts["groups"]],
         ["records per group", f"{facts['smallest_group']} to {facts['largest_group']}"],
+        *([] if units is None else [["units in the smallest group", units]]),
         ["unchanged records", facts["unchanged_rows"]], ["leaves", facts["leaves"]], ["rounds", facts["rounds"]],
         ["CPU seconds of the search", facts["cpu_seconds"]],
     ]  # fmt: skip

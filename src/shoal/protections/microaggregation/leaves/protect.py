@@ -21,13 +21,15 @@ from shoal.errors import InputError, UsageError, check_k
 from shoal.folders.columns import check_checksums
 from shoal.folders.leaves import (
     LeafUnit,
+    Placed,
     Slices,
+    batches_of,
     check_leaf,
     leaves_of,
     new_values,
+    placed,
     sample_limit,
     slices_of,
-    slices_of_file,
     units_of,
 )
 from shoal.folders.release import StagedResult
@@ -121,22 +123,22 @@ class LeafValues:
         kind_of_whole = pl.Int64 if self.columns.integers else pl.Float64
         return frame.with_columns(frame.get_column(name).cast(kind_of_whole) for name in self.columns.whole)
 
-    def _columns(self, number: int, part: pl.DataFrame) -> list[NDArray[Any]]:
+    def _columns(self, number: int | Ints, part: pl.DataFrame) -> list[NDArray[Any]]:
         return [part[column(j)].to_numpy() for j in range(len(self.columns.names))]
 
 
 @dataclass(frozen=True, eq=False)
 class AllLeafValues:
-    """The new values of all files. ends: where the records of each file end in each staged file."""
+    """The new values of all files."""
 
-    bases: tuple[Path, ...]
-    ends: Ints
+    placed: Placed
     first: tuple[int, ...]
     columns: NewColumns
 
     def of_file(self, number: int) -> LeafValues:
         """Return the new values of one file."""
-        return LeafValues(self.bases, slices_of_file(self.ends, number), self.first[number], self.columns)
+        bases, slices = self.placed.of_file(number)
+        return LeafValues(bases, slices, self.first[number], self.columns)
 
 
 def protect_files(files: Files, staging: Staging, arguments: Mapping[str, Any], seed: int) -> StagedResult:
@@ -158,7 +160,7 @@ def protect_files(files: Files, staging: Staging, arguments: Mapping[str, Any], 
     check_checksums(files, rows.sha256)
     check_k(k, rows.total)
     search_ = _Search(files, staging, arguments, seed, rows, roles, names, kinds, k, leaf, read_facts, first["is_text"])
-    facts, bases, last = search_.run()
+    facts, stage, last = search_.run()
     whole = tuple(name for name, rounded in zip(names, search_.whole, strict=True) if rounded)
     integers = all(f["integers"][names.index(n)] for n in whole for f in read_facts)
     used = {names[j]: tuple(sorted(set().union(*(f["used"][j] for f in last)))) for j in labels}
@@ -172,7 +174,7 @@ def protect_files(files: Files, staging: Staging, arguments: Mapping[str, Any], 
         k=k,
         facts={**facts, "files": len(files.paths), "seconds": round(time.perf_counter() - started, 4)},
         promises=(KAnonymity(names, k),),
-        new=AllLeafValues(tuple(bases), np.array([f["ends"] for f in last]), rows.first, columns),
+        new=AllLeafValues(placed(staging, stage, last, rows.counts), rows.first, columns),
         settings={"leaf": leaf, "rounds": int(arguments["rounds"])},
     )
 
@@ -205,8 +207,8 @@ class _Search:
     read_facts: Sequence[Facts]
     is_text: bool
 
-    def run(self) -> tuple[Facts, list[Path], Sequence[Facts]]:
-        """Return the facts, the staged files with the new values, and the facts of the last searches."""
+    def run(self) -> tuple[Facts, str, Sequence[Facts]]:
+        """Return the facts of the release, the stage with the new values, and the facts of its searches."""
         n, staging = self.rows.total, self.staging
         raw = self._range()
         leaves = leaves_of(n, self.leaf)
@@ -221,7 +223,10 @@ class _Search:
         points = scaled([sample[column(j)].to_numpy() for j in range(len(self.names))], columns.scales)
         rounds = int(self.arguments["rounds"]) if leaves > 1 else 0
         trees = [build_tree(points, leaves, self.seed, turn) for turn in range(rounds + 1)]
-        routed = staging.run("route", route, [RouteTask(file, columns.scales, trees[0]) for file in files])
+        tasks_of = [
+            RouteTask(tuple(files[batch.files]), columns.scales, trees[0]) for batch in batches_of(self.rows.counts)
+        ]
+        routed = staging.run("route", route, tasks_of)
         staging.drop("read")
         facts, stage = routed, "route"
         total: list[Facts] = []
@@ -236,7 +241,7 @@ class _Search:
             staging.drop(before)
             total += facts
             current().show(len(facts), len(facts), totals.searched(facts), name)
-        return self._facts(totals, facts, total, len(units), rounds), staging.bases(stage), facts
+        return self._facts(totals, facts, total, len(units), rounds), stage, facts
 
     @cached_property
     def labels(self) -> dict[int, tuple[Values, list[Indices]]]:
@@ -340,10 +345,15 @@ class _Search:
         return [
             SearchTask(
                 unit, number, tuple(bases), part, turn, columns, tree, self.k, self.rows.total,
-                self.arguments["effort"], self.seed, self.rows.first if tree is None else (),
+                self.arguments["effort"], self.seed, self._starts if tree is None else (),
             )
             for number, (unit, part) in enumerate(zip(units, slices, strict=True))
         ]  # fmt: skip
+
+    @property
+    def _starts(self) -> tuple[int, ...]:
+        """The row number of the first record of each batch of files."""
+        return tuple(batch.start for batch in batches_of(self.rows.counts))
 
     def _digits(self) -> tuple[int | None, ...]:
         """Return the decimals of each column, if sums of a group are exact in units of the last one."""

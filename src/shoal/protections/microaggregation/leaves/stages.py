@@ -29,7 +29,7 @@ from shoal.engine.partition.search.blocks import blocks
 from shoal.engine.partition.search.prepared import SearchSettings
 from shoal.engine.partition.space import random_state_of, without_oversized
 from shoal.engine.warming import prepare_node
-from shoal.errors import InputError, counted
+from shoal.errors import InputError
 from shoal.folders.columns import same_columns
 from shoal.folders.leaves import (
     GROUP,
@@ -61,7 +61,14 @@ from shoal.protections.microaggregation.leaves.numbers import (
 from shoal.protections.microaggregation.leaves.tree import Tree
 from shoal.protections.microaggregation.replacement import lower_medians, modes
 from shoal.protections.microaggregation.squared_error import SquaredError
-from shoal.protections.microaggregation.within import hashed_units, merged_for_units, units_per_group
+from shoal.protections.units import (
+    UNIT,
+    check_leaf_units,
+    hashed_units,
+    merged_for_units,
+    staged_units,
+    units_per_group,
+)
 from shoal.protections.values import check_types, warn_of_identifiers
 from shoal.sources.files import checksum
 from shoal.sources.scanning import Files
@@ -72,7 +79,6 @@ from shoal.table.table import Table
 
 MEASURED = ("number", "date")
 WEIGHT = "weight"  # the staged name of the weights
-UNIT = "unit"  # the staged name of the persons or households, as numbers that are the same in every file
 LATER_HOT = 0.12  # first temperature of a round: the groups are good already, but for the borders
 
 
@@ -244,18 +250,19 @@ def measure(task: MeasureTask, output: StagedOutput) -> Facts:
 
 @dataclass(frozen=True)
 class RouteTask:
-    """The numbers and codes of a file, and the tree."""
+    """The numbers and codes of a batch of files, and the tree."""
 
-    file: StagedFile
+    files: tuple[StagedFile, ...]
     scales: tuple[Scaling, ...]
     tree: Tree
 
 
 def route(task: RouteTask, output: StagedOutput) -> Facts:
-    """Stage the records of a file sorted by leaf, and return the number in each leaf."""
-    frame = task.file.frame()
+    """Stage the records of the files sorted by leaf, and return the number in each leaf."""
+    frame = pl.concat([file.frame() for file in task.files])
     leaf = task.tree.leaf_of(scaled([frame[column(j)].to_numpy() for j in range(len(task.scales))], task.scales))
-    rows = np.arange(task.file.first, task.file.first + frame.height)
+    first = task.files[0].first
+    rows = np.arange(first, first + frame.height)
     ranked, counts = routed(frame, rows, rows, leaf, task.tree.leaves)
     output.write(ranked)
     return {"counts": counts}
@@ -297,7 +304,7 @@ class SearchTask:
         turn: 0 for the first search, from 1 on for the rounds.
         tree: The tree of the next round; None in the last one, whose new values are staged.
         rows: The number of records of all files, on which the work per record depends.
-        files: The row number of the first record of each file, by which the new values are found again.
+        files: The row number of the first record of each batch of files, by which the new values are found again.
     """
 
     unit: LeafUnit
@@ -326,9 +333,10 @@ def search(task: SearchTask, output: StagedOutput) -> Facts:
     if len(rows) < task.k:
         raise InputError(f"A leaf has only {len(rows)} records. Use a larger --leaf.")
     partition = _grouped(task, points, weights, group).check(task.k)
-    units = np.unique(frame[UNIT].to_numpy(), return_inverse=True)[1] if UNIT in frame.columns else None
-    if units is not None and task.tree is None:
-        partition = _with_units(task, partition, points, weights, units.reshape(-1).astype(np.int64))
+    units = staged_units(frame[UNIT].to_numpy()) if UNIT in frame.columns else None
+    if units is not None and task.tree is None:  # after the last round, so that no later round breaks the groups
+        check_leaf_units(len(rows), units, task.k)
+        partition = merged_for_units(partition, points, task.k, units, weights)
     centroids = partition.centroids(points, weights)
     facts: Facts = {
         "records": len(rows),
@@ -352,19 +360,6 @@ def search(task: SearchTask, output: StagedOutput) -> Facts:
     ranked, counts = sorted_by_leaf(frame, partition.labels, next_leaf, task.tree.leaves)
     output.write(ranked)
     return {**facts, "counts": counts, "cpu_seconds": time.process_time() - started}
-
-
-def _with_units(
-    task: SearchTask, partition: KPartition, points: Floats, weights: Floats | None, units: Ints
-) -> KPartition:
-    """Return groups of at least k units: after the last round, so that no later round can break them."""
-    there = int(units.max()) + 1
-    if there < task.k:
-        raise InputError(
-            f"A leaf of {len(units):,} records has only {counted(there, 'unit')}, fewer than k = {task.k}. Use a "
-            "larger --leaf, or a smaller k."
-        )
-    return merged_for_units(partition, points, task.k, units, weights)
 
 
 def _by_column(squares: Floats, scales: Sequence[Scaling], weights: Floats | None) -> list[float]:

@@ -19,6 +19,7 @@ from shoal.errors import UsageError
 from shoal.folders.staging import Facts, StagedOutput, read_staged
 from shoal.protections.recoding.columns import ColumnOptions, RecodedColumn, column_of
 from shoal.protections.tuples import MERGED, MOST_TUPLES, RECORDS, ROW, column, looked_up, table_of, typed
+from shoal.protections.units import UNIT
 from shoal.table.coded_values import finite_codes
 from shoal.table.column import ColumnCodes
 from shoal.table.roles import Roles
@@ -107,6 +108,7 @@ class Domains:
 
     def codes_of(self, cells: pl.DataFrame) -> pl.DataFrame:
         """Return the codes of the cells of a file."""
+        units = [cells[UNIT]] if UNIT in cells.columns else []
         cells = typed(cells, self.kinds)
         every = [c.codes for c in self.columns] + list(self.confidential_codes.values())
         new = []
@@ -115,7 +117,7 @@ class Domains:
                 [read_staged(self.bases[j])[column(0)].rename("value"), pl.Series("code", codes.codes, dtype=pl.Int32)]
             )
             new.append(looked_up(cells[column(j)], known, "code", name).rename(column(j)))
-        return pl.DataFrame(new)
+        return pl.DataFrame([*new, *units])
 
     def columns_of(self, frame: pl.DataFrame) -> list[RecodedColumn]:
         """Return the protected columns with the staged codes of some records."""

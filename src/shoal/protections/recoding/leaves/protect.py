@@ -19,13 +19,15 @@ from shoal.engine.partition.search.prepared import SearchSettings
 from shoal.errors import ArgumentError, UsageError, check_k
 from shoal.folders.leaves import (
     LeafUnit,
+    Placed,
     Slices,
+    batches_of,
     check_leaf,
     leaves_of,
     new_values,
+    placed,
     sample_limit,
     slices_of,
-    slices_of_file,
     units_of,
 )
 from shoal.folders.release import StagedResult
@@ -168,8 +170,8 @@ class _Search:
         has_rules = bool(rules.rules)
         facts = staging.run(
             "route", route,
-            [RouteTask(base, row, self.domains, trees[0], has_rules)
-             for base, row in zip(staging.bases("code"), first, strict=True)],
+            [RouteTask(tuple(staging.bases("code")[batch.files]), batch.start, self.domains, trees[0], has_rules)
+             for batch in batches_of(self.known.rows.counts)],
         )  # fmt: skip
         staging.drop("code")
         every: list[Facts] = []
@@ -223,7 +225,7 @@ class _Search:
             SearchTask(
                 unit, number, tuple(bases), part, turn, self.domains, tree, rules, self.domains.options.loss,
                 self.arguments["style"], self.k, rows.total, self.arguments["effort"], self.seed,
-                rows.first if tree is None else (),
+                tuple(batch.start for batch in batches_of(rows.counts)) if tree is None else (),
             )
             for number, (unit, part) in enumerate(zip(units, slices, strict=True))
         ]  # fmt: skip
@@ -234,6 +236,7 @@ class _Search:
         losses = np.array([math.fsum(f["lost"][j] for f in last) / n for j in range(len(columns))])
         weights = np.array([one.weight for one in columns])
         counts = np.array([1.0 - 1.0 / max(1, one.leaves) for one in columns])
+        fewest = [f["smallest_units"] for f in last if "smallest_units" in f]
         return {
             "n": n,
             "d": len(columns),
@@ -246,6 +249,7 @@ class _Search:
             "groups": sum(f["groups"] for f in last),
             "smallest_group": min(f["smallest"] for f in last if f["records"]),
             "largest_group": max(f["largest"] for f in last if f["records"]),
+            **({"smallest_group_units": min(fewest)} if fewest else {}),
             "unchanged_rows": sum(f["unchanged"] for f in last),
             "suppressed": 0,
             "per_column": {
@@ -333,22 +337,26 @@ class RecodedValues:
             new |= {name: np.array(series.to_numpy()) + 0.0 for name, series in numbers.items()}
         return table.protected(new)
 
-    def _columns(self, number: int, part: pl.DataFrame) -> list[NDArray[Any]]:
+    def _columns(self, number: int | Ints, part: pl.DataFrame) -> list[NDArray[Any]]:
         values_ = [part[column(j)].to_numpy() for j in range(len(self.names))]
-        return values_ if self.labels is None else [v + a for v, a in zip(values_, self.offsets[number], strict=True)]
+        if self.labels is None:
+            return values_
+        offsets = np.array(self.offsets).reshape(-1, len(self.names))
+        return [v + offsets[number, j] for j, v in enumerate(values_)]
 
 
 @dataclass(frozen=True, eq=False)
 class AllRecodedValues:
-    """The new values of all files. ends: where the records of each file end in each staged file."""
+    """The new values of all files."""
 
     values: RecodedValues
-    ends: Ints
+    placed: Placed
     first: tuple[int, ...]
 
     def of_file(self, number: int) -> RecodedValues:
         """Return the new values of one file."""
-        return replace(self.values, slices=slices_of_file(self.ends, number), first=self.first[number])
+        bases, slices = self.placed.of_file(number)
+        return replace(self.values, bases=bases, slices=slices, first=self.first[number])
 
 
 def _new_values(
@@ -376,7 +384,8 @@ def _new_values(
     ]
     offsets = np.cumsum(np.vstack([np.zeros_like(covers[:1]), covers[:-1]]), axis=0)
     of_files = RecodedValues(
-        bases, (), 0, names, domains.kinds[: len(names)], labels, tuple(map(tuple, offsets.tolist())), tuple(stays),
+        (), (), 0, names, domains.kinds[: len(names)], labels, tuple(map(tuple, offsets.tolist())), tuple(stays),
         tuple(finer),
     )  # fmt: skip
-    return AllRecodedValues(of_files, np.array([f["ends"] for f in last]), known.rows.first), legend
+    where = placed(staging, stage, last, known.rows.counts)
+    return AllRecodedValues(of_files, where, known.rows.first), legend

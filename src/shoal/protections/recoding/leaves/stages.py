@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shoal.arrays import Bools, Ints
+from shoal.arrays import Bools, Floats, Ints
 from shoal.engine.control import Control
 from shoal.engine.partition.partition import KPartition
 from shoal.engine.partition.search.prepared import SearchSettings
@@ -54,6 +54,7 @@ from shoal.protections.recoding.methods.search import search as search_groups
 from shoal.protections.recoding.protect import RecordGroups, diversity, group_means
 from shoal.protections.recoding.task import RecodingTask
 from shoal.protections.tuples import column
+from shoal.protections.units import UNIT, check_leaf_units, merged_for_units, staged_units, units_per_group
 
 SAMPLE = "-sample"
 COVER, CODE = "cover", "code"
@@ -90,9 +91,12 @@ def code(task: CodeTask, output: StagedOutput) -> Facts:
 
 @dataclass(frozen=True)
 class RouteTask:
-    """The staged codes of a file, and the tree. is_counted: whether the confidential values are counted by leaf."""
+    """The staged codes of a batch of files, and the tree.
 
-    base: Path
+    is_counted: whether the confidential values are counted by leaf.
+    """
+
+    bases: tuple[Path, ...]
     first: int
     domains: Domains
     tree: CutTree
@@ -100,11 +104,11 @@ class RouteTask:
 
 
 def route(task: RouteTask, output: StagedOutput) -> Facts:
-    """Stage the records of a file sorted by leaf, and return the number in each leaf.
+    """Stage the records of the files sorted by leaf, and return the number in each leaf.
 
     Records with the same tuple begin as one group, so that a part of a large leaf holds all records of a tuple.
     """
-    frame, leaves = read_staged(task.base), task.tree.leaves
+    frame, leaves = pl.concat([read_staged(base) for base in task.bases]), task.tree.leaves
     points = task.domains.points(frame)
     leaf = task.tree.leaf_of(points)
     rows = np.arange(task.first, task.first + frame.height)
@@ -145,7 +149,7 @@ class SearchTask:
         loss: The loss, sets or nodes.
         style: How the new values are written.
         rows: The number of records of all files, on which the work per record depends.
-        files: The row number of the first record of each file, by which the new values are found again.
+        files: The row number of the first record of each batch of files, by which the new values are found again.
     """
 
     unit: LeafUnit
@@ -176,6 +180,10 @@ def search(task: SearchTask, output: StagedOutput) -> Facts:
         raise InputError(f"A leaf has only {frame.height} records. Use a larger --leaf.")
     recoding = _recoding(task, frame)
     partition = _grouped(task, recoding, frame[GROUP].to_numpy()).check(task.k)
+    units = staged_units(frame[UNIT].to_numpy()) if UNIT in frame.columns else None
+    if units is not None and task.tree is None:  # after the last round, so that no later round breaks the groups
+        check_leaf_units(frame.height, units, task.k)
+        partition = merged_for_units(partition, _in_ranges(recoding), task.k, units)
     facts: Facts = {
         "records": frame.height,
         "groups": partition.groups,
@@ -185,11 +193,20 @@ def search(task: SearchTask, output: StagedOutput) -> Facts:
     }
     if task.tree is None:
         facts |= _staged_values(task, frame, recoding.columns, partition, output)
+        if units is not None:
+            facts["smallest_units"] = int(units_per_group(partition.labels, units).min())
         return {**facts, "cpu_seconds": time.process_time() - started}
     next_leaf = task.tree.leaf_of(task.domains.points(frame[first_members(partition.labels)]))
     ranked, counts = sorted_by_leaf(frame, partition.labels, next_leaf, task.tree.leaves)
     output.write(ranked)
     return {**facts, "counts": counts, "cpu_seconds": time.process_time() - started}
+
+
+def _in_ranges(recoding: RecodingTask) -> Floats:
+    """Return the records as points, each column in the range 0 to 1, by which near groups are found."""
+    values = recoding.cut_values()[0]
+    width = np.ptp(values, axis=0)
+    return np.asarray((values - values.min(axis=0)) / np.where(width > 0, width, 1.0))
 
 
 def _nothing(task: SearchTask, frame: pl.DataFrame, output: StagedOutput) -> Facts:
