@@ -59,14 +59,14 @@ def release_page(release: Any, external: bool = False) -> Page:
     steps = release.parts
     columns = list(release.guarantees.quasi)
     min_records = threshold(max(step.facts.get("k") or 0 for step in steps)) if external else None
-    before, after = release.original, release.protected
+    before, after = release.before, release.protected
     measured = [step for step in steps if not described(step, "OWN_LOSSES", False)]
     per_column = {name: about for step in measured for name, about in step.facts.get("per_column", {}).items()}
     lost = loss(before, after, columns, min_records, per_column=per_column) if columns else []
     for step in steps:
         lost += described(step, "lost", nothing)(step, external)
     sections = [
-        Section("Input data", input_section(before, min_records, _uses(release, columns, external))),
+        Section("Input data", input_section(release.original, min_records, _uses(release, columns, external))),
         Section("Settings", settings_section(release, external)),
         Section("Result", result_section(release, min_records)),
     ]
@@ -88,7 +88,7 @@ def _outside(steps: Sequence[Any], lost: list[Block]) -> list[Section]:
 
 def _inside(release: Any, columns: Sequence[str], lost: list[Block]) -> list[Section]:
     """The sections of an internal report after the result."""
-    before, after = release.original, release.protected
+    before, after = release.before, release.protected
     numeric = numbers_among(before, after, columns)
     warned = _warnings(before, after, numeric, release.facts.get("information_loss"))
     measures = measured_loss(before, after, columns) if columns else []
@@ -115,8 +115,9 @@ def _uses(release: Any, columns: Sequence[str], external: bool) -> Uses:
     for step in () if external else release.parts:
         parts |= dict(described(step, "uses", nothing)(step))
     within = [name for step in release.parts for name in step.within]
-    kinds = compared_as(release.original, release.protected, columns)
-    return Uses(columns, within, parts, kinds)
+    kinds = compared_as(release.before, release.protected, columns)
+    of = {bound: name for name, pair in release.guarantees.bounds.items() for bound in pair}
+    return Uses([of.get(name, name) for name in columns], within, parts, kinds)
 
 
 def _risk_left(release: Any, columns: Sequence[str]) -> list[Block]:
@@ -129,7 +130,7 @@ def _risk_left(release: Any, columns: Sequence[str]) -> list[Block]:
         groups = [p.columns for p in release.promises if isinstance(p, KAnonymity) and p.group]
     drawn = not described(release, "SHOWS_CLASSES", False)
     within = [name for name in release.columns.protected if name not in columns]
-    return risk(release.original, release.protected, columns, groups, within, draw_classes=drawn)
+    return risk(release.before, release.protected, columns, groups, within, draw_classes=drawn)
 
 
 def report_files(

@@ -166,10 +166,9 @@ def looks_like_unit(context: CheckContext) -> Finding:
             return context.make_finding("unit", True, text, todo=UNALIGNED_TODO, promised=True)
         return context.make_finding("unit", False, units or "the publisher states that every row is a different person")
     reasons = {name: repeated_identifier_reason(context.before[name]) for name in roles.identifiers}
-    others = [
-        name for name in context.before.columns if name not in roles.identifiers and name not in roles.confidential
-    ]
-    reasons |= {name: unit_reason(context.before, name) for name in others}
+    before = context.before.drop([copy for _, copy in context.guarantees.bounds.values()])
+    others = [name for name in before.columns if name not in roles.identifiers and name not in roles.confidential]
+    reasons |= {name: unit_reason(before, name) for name in others}
     caught = {name: reason for name, reason in reasons.items() if reason}
     text = "; ".join(f"{name!r} looks like a unit with several rows: {reason}" for name, reason in caught.items())
     first = next(iter(caught), "")
