@@ -181,7 +181,7 @@ def test_the_command_prints_both_readings_and_repeats_its_run(tmp_path: Path) ->
     people().select(*QUASI, "illness").write_csv(tmp_path / "in.csv")
     call = [
         "suppress", str(tmp_path / "in.csv"), "-k", "4", "--quasi", ",".join(QUASI), "--confidential", "illness",
-        "--importance", "age=2", "--effort", "quick", "-o", str(tmp_path / "out.csv"),
+        "--importance", "age=2,town=1.5", "--effort", "quick", "-o", str(tmp_path / "out.csv"),
     ]  # fmt: skip
     shown = CliRunner().invoke(main, call)
     assert shown.exit_code == 0, shown.output

@@ -61,6 +61,7 @@ RECODE = Protection(
         ),
     ),
     promises=(KAnonymity, LDiversity, TCloseness, Bounds),
+    roles=("quasi", "weight", "order"),
     on_files="leaves.protect",
     on_files_options=(
         "k",
