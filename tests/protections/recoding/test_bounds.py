@@ -245,6 +245,13 @@ def test_sets_of_columns_keep_k_over_the_bounds() -> None:
     assert [promise.columns for promise in release.promises[:2]] == [tuple(first), tuple(second)]
 
 
+def test_the_front_counts_the_loss_of_bounds() -> None:
+    release = bounded(people(), front=True, pick=1)
+    assert release.facts["front"][0]["loss"] == pytest.approx(release.facts["loss"])
+    text = shoal.recode(read(people()), 4, effort="quick", front=True, pick=1)
+    assert release.facts["loss"] > text.facts["loss"]  # ages of groups with a missing one are lost
+
+
 def test_l_and_t_hold_over_the_bounds() -> None:
     release = bounded(people(), l=2, t=0.5)
     release.verify()

@@ -203,6 +203,37 @@ def test_the_command_prints_both_readings_and_repeats_its_run(tmp_path: Path) ->
     assert checked.exit_code == 0, checked.output
 
 
+def test_more_than_a_dozen_columns_say_how_the_search_is_bounded(tmp_path: Path) -> None:
+    rng = np.random.default_rng(6)
+    pl.DataFrame({f"q{j}": rng.integers(0, 3, 60) for j in range(14)}).write_csv(tmp_path / "in.csv")
+    command = ["suppress", str(tmp_path / "in.csv"), "-k", "3", "--quasi", "q*", "--effort", "quick"]
+    shown = CliRunner().invoke(main, command)
+    assert shown.exit_code == 0, shown.output
+    assert "the best of 16,384, not all" in shown.output and "no solution has fewer stars than" in shown.output
+
+
+def test_several_columns_share_one_importance(tmp_path: Path) -> None:
+    people().write_csv(tmp_path / "in.csv")
+    command = [
+        "suppress",
+        str(tmp_path / "in.csv"),
+        "-k",
+        "4",
+        "--quasi",
+        "age,town,sex",
+        "--effort",
+        "quick",
+        "--json",
+    ]
+    drop = ["--drop", "income,born,member,illness"]
+    shown = CliRunner().invoke(main, [*command, *drop, "--importance", "age=3,sex=never"])
+    facts = json.loads(shown.stdout)
+    assert facts["by_column"]["sex"] == 0
+    assert facts["cost"] == 3 * facts["by_column"]["age"] + facts["by_column"]["town"]
+    wrong = CliRunner().invoke(main, [*command, *drop, "--importance", "age=3,sex=nevr"])
+    assert wrong.exit_code == 2 and "'nevr' is not a number. Or write never." in wrong.output
+
+
 def test_a_public_report_has_no_counts_by_value(tmp_path: Path) -> None:
     release = shoal.suppress(table(*QUASI), 4, effort="quick")
     text = release.report(tmp_path / "public.html", external=True).read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.arrays import Bools, Floats, Ints
+from shoal.arrays import Bools, Ints
 from shoal.engine.clock import Clock
 from shoal.engine.control import current
 from shoal.engine.partition.kernels.greedy import neighbours_in_order
@@ -120,7 +120,7 @@ def protect(
     shared = [[columns[name] for name in names if name in part] for part in _joined(chosen)]
     if len(shared) > 1 and searching.checkpoint is not None:
         raise UsageError("A checkpoint holds one search, but each set of columns has its own. Remove --checkpoint.")
-    run = Recoding(table, shared, chosen, options.loss, confidentiality, searching)
+    run = Recoding(table, shared, chosen, options.loss, confidentiality, searching, output.style)
     first = Goal(k, None if confidentiality.l is None else confidentiality.rule().l, output.suppress)
     front_facts: dict[str, Any] = {}
     if front:
@@ -156,6 +156,7 @@ class Recoding:
     loss: str
     confidentiality: Confidentiality
     searching: RecodingSearch
+    style: str
 
     @property
     def highest_l(self) -> float:
@@ -185,7 +186,12 @@ class Recoding:
         every = [(part, column) for part in solution.groups for column in part.columns]
         covers = {column.name: column.cover(part.labels, part.count, False) for part, column in every}
         of_record = {column.name: covers[column.name].label[part.labels] for part, column in every}
-        losses = [_mean_loss(covers[column.name], of_record[column.name], part) for part, column in every]
+        losses = [
+            _bound_loss(column, covers[column.name], of_record[column.name], part)[0]
+            if self.style == "bounds" and column.is_bounded
+            else _mean_loss(covers[column.name], of_record[column.name], part)
+            for part, column in every
+        ]
         starred = solution.groups[0].starred if len(solution.groups) == 1 else np.zeros(self.table.rows, dtype=bool)
         smallest = min(
             int(class_sizes([of_record[name][~starred] for name in chosen]).min(initial=self.table.rows))
@@ -338,9 +344,8 @@ def _release(
         cover = column.cover(part.labels, part.count, output.full)
         of_record = cover.label[part.labels]
         if column.name in pairs:
-            ends = column.bounds(part.labels, part.count)
-            bounds |= _bound_columns(twice, column, pairs[column.name], ends, part.labels)
-            losses[column.name], is_exact = _bound_loss(column, cover, of_record, ends, part)
+            bounds |= _bound_columns(twice, column, pairs[column.name], part)
+            losses[column.name], is_exact = _bound_loss(column, cover, of_record, part)
             exact &= is_exact
             continue
         losses[column.name] = _mean_loss(cover, of_record, part)
@@ -408,11 +413,10 @@ def _as_released(names: Sequence[str], pairs: Pairs) -> tuple[str, ...]:
     return tuple(released for name in names for released in pairs.get(name, (name,)))
 
 
-def _bound_columns(
-    twice: Table, column: RecodedColumn, pair: tuple[str, str], ends: tuple[Floats, Floats], labels: Ints
-) -> dict[str, Any]:
+def _bound_columns(twice: Table, column: RecodedColumn, pair: tuple[str, str], part: RecordGroups) -> dict[str, Any]:
     """Return the two columns that bound a column. twice: the table that has two copies of it."""
-    values, exact = column.values, twice[pair[0]].is_exact
+    values, exact, labels = column.values, twice[pair[0]].is_exact, part.labels
+    ends = column.bounds(labels, part.count)
     if not exact:  # float64 rounded the numbers, so the bounds go one step outward
         ends = np.nextafter(ends[0], -np.inf), np.nextafter(ends[1], np.inf)
     return {
@@ -421,13 +425,12 @@ def _bound_columns(
     }
 
 
-def _bound_loss(
-    column: RecodedColumn, cover: Cover, of_record: Ints, ends: tuple[Floats, Floats], part: RecordGroups
-) -> tuple[float, Bools]:
+def _bound_loss(column: RecodedColumn, cover: Cover, of_record: Ints, part: RecordGroups) -> tuple[float, Bools]:
     """Return the mean loss of a column with bounds, and which records have a single value.
 
     If a group mixes values and missing ones, a pair without bounds says nothing, wherever it stands.
     """
+    ends = column.bounds(part.labels, part.count)
     nothing = np.isnan(ends[0])[part.labels]
     is_mixed = bool((nothing & ~column.codes.missing).any())
     losses = np.where(nothing & is_mixed, 1.0, cover.losses[of_record])
