@@ -105,7 +105,7 @@ def make(protect: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         raise
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(tables(), st.sampled_from(["text", "bounds", "mean"]), st.sampled_from(["sets", "nodes"]),
        st.sampled_from([None, 2]), st.sampled_from([None, 0.5]), st.sampled_from([0.0, 0.3]))  # fmt: skip
 @pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
@@ -119,7 +119,7 @@ def test_recode(tmp_path_factory: Any, case: Case, style: str, loss: str, l: Any
     assert frame.height - len(after) == release.facts["suppressed"]
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(tables(), st.sampled_from([None, 2]), st.sampled_from([None, 0.5]), st.sampled_from([0.0, 0.3]))
 @pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
 def test_generalize(tmp_path_factory: Any, case: Case, l: Any, t: Any, suppress: float) -> None:  # noqa: E741
@@ -130,7 +130,7 @@ def test_generalize(tmp_path_factory: Any, case: Case, l: Any, t: Any, suppress:
     assert_kept(after, names, k, l, t)
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(tables(WITHOUT_GAPS), st.sampled_from(["changes", "gini"]), st.sampled_from([None, 2]),
        st.sampled_from([None, 0.5]))  # fmt: skip
 @pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
@@ -152,7 +152,7 @@ def as_codes(frame: pd.DataFrame, names: list[str]) -> list[slow.Record]:
     return [tuple(int(cell) for cell in record) for record in zip(*codes, strict=True)]
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(tables(most_rows=40), st.sampled_from(["value", "wildcard"]))
 @pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
 def test_suppress_by_both_readings(tmp_path_factory: Any, case: Case, star: str) -> None:
@@ -174,7 +174,7 @@ def test_suppress_by_both_readings(tmp_path_factory: Any, case: Case, star: str)
     assert star == "wildcard" or stars >= release.facts["lower_bound"]
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(tables(most_rows=40), st.integers(1, 3))
 @pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
 def test_suppress_of_every_combination(tmp_path_factory: Any, case: Case, m: int) -> None:

@@ -49,7 +49,7 @@ from shoal.gate.promises import (
 from shoal.gate.reading import Written, frame_of, read_written
 from shoal.gate.row_order import follows, shuffled_order
 from shoal.sources.reading import read
-from shoal.table.bounds import bound_names, doubled
+from shoal.table.bounds import bounded_in, doubled
 from shoal.table.roles import Roles, names
 from shoal.table.table import Table
 
@@ -210,9 +210,7 @@ class StatedGuarantees:
 
 def _bounded(table: Table, release: Any) -> dict[str, tuple[str, str]]:
     """Return the quasi-identifiers that the release lacks and has bounds of, with the names of these."""
-    released = _written(release, frame_of(table.frame)).frame.columns
-    pairs = {name: bound_names(name) for name in (table.roles.quasi or table.without_role()) if name not in released}
-    pairs = {name: pair for name, pair in pairs.items() if {*pair} <= {*released} - {*table.columns}}
+    pairs = bounded_in(table, _written(release, frame_of(table.frame)).frame.columns)
     if not pairs:
         raise UsageError(
             "The release has no pair of columns such as age_lower and age_upper instead of a quasi-identifier age. "

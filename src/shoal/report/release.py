@@ -33,6 +33,7 @@ from shoal.report.promise import promise
 from shoal.report.repeat import repeat
 from shoal.report.risk import risk
 from shoal.sources.reading import as_table
+from shoal.table.bounds import Pairs, bounded_in, doubled
 from shoal.table.table import Table
 
 UNMEASURED = (
@@ -116,8 +117,13 @@ def _uses(release: Any, columns: Sequence[str], external: bool) -> Uses:
         parts |= dict(described(step, "uses", nothing)(step))
     within = [name for step in release.parts for name in step.within]
     kinds = compared_as(release.before, release.protected, columns)
-    of = {bound: name for name, pair in release.guarantees.bounds.items() for bound in pair}
-    return Uses([of.get(name, name) for name in columns], within, parts, kinds)
+    return Uses(_named_as_in(release.guarantees.bounds, columns), within, parts, kinds)
+
+
+def _named_as_in(bounds: Pairs, columns: Sequence[str]) -> list[str]:
+    """Return the names that columns have in the original, where two columns may bound one of it."""
+    of = {bound: name for name, pair in bounds.items() for bound in pair}
+    return list(dict.fromkeys(of.get(name, name) for name in columns))
 
 
 def _risk_left(release: Any, columns: Sequence[str]) -> list[Block]:
@@ -174,6 +180,8 @@ def files_page(
             f"The original has {counted(before.rows, 'row')}, but the release has {after.rows:,}. Both must have the "
             "same records, in the same order."
         )
+    pairs = bounded_in(before, after.columns)
+    original, before = before, doubled(before, pairs)
     columns = tuple(dict.fromkeys((*before.quasi_columns(), *before.roles.derived)))
     for name in columns:
         if name not in after.columns:
@@ -184,12 +192,12 @@ def files_page(
     lost = loss(before, aligned, columns, min_records, rows_aligned=rows_aligned)
     if not rows_aligned and before.roles.weight is not None:
         lost.insert(0, Text("The rows are in another order than the original, so the values are not weighted."))
-    uses = Uses(columns, kinds=compared_as(before, aligned, columns))
-    sections = [Section("Input data", input_section(before, min_records, uses)), Section("Information loss", lost)]
+    uses = Uses(_named_as_in(pairs, columns), kinds=compared_as(before, aligned, columns))
+    sections = [Section("Input data", input_section(original, min_records, uses)), Section("Information loss", lost)]
     verdict: tuple[str, str] | None = None
     figures: list[Card] = []
     if not external:
-        findings = _checked(before, after, shuffled, seed)
+        findings = _checked(original, after, shuffled, seed, bounds=bool(pairs))
         verdict, figures = opening(findings)
         left = [*intruder(findings), *risk(before, aligned, columns, rows_aligned=rows_aligned)]
         if rows_aligned:
@@ -205,12 +213,12 @@ def files_page(
     return Page("Release and original", sections, lead, (), verdict, figures, internal=not external)
 
 
-def _checked(before: Table, after: Table, shuffled: bool, seed: int | str | None) -> Findings:
+def _checked(before: Table, after: Table, shuffled: bool, seed: int | str | None, *, bounds: bool) -> Findings:
     """The release check of two tables; if the release is a file, the check also reads the file itself."""
     source = after.source
     as_read = source is not None and after.frame is source.frame
     release = source.path if source is not None and as_read else after.frame
-    return check(before, release, shuffled=shuffled, seed=seed)
+    return check(before, release, shuffled=shuffled, seed=seed, bounds=bounds)
 
 
 def _cards(release: Any, per_column: Mapping[str, Any], min_records: int | None) -> list[Card]:

@@ -63,6 +63,13 @@ def doubled(table: Table, pairs: Pairs) -> Table:
     )  # fmt: skip
 
 
+def bounded_in(table: Table, released: Sequence[str]) -> dict[str, Pair]:
+    """Return the quasi-identifiers that a release of these columns lacks and has bounds of, with the names of these."""
+    chosen = table.roles.quasi or table.without_role()
+    pairs = {name: bound_names(name) for name in chosen if name not in released}
+    return {name: pair for name, pair in pairs.items() if {*pair} <= {*released} - {*table.columns}}
+
+
 def bound_column(
     old: nw.Series[Any], ends: Floats, group: Ints, *, is_date: bool, unit: str, exact: bool
 ) -> nw.Series[Any]:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import PromiseError, ShoalWarning, UsageError
+from shoal.report.release import report_files
 
 TREE = {"land": {"north": ["a", "b", "c"], "south": ["d", "e", "f"]}}
 QUASI = ("age", "born", "income", "town")
@@ -234,6 +235,19 @@ def test_a_report_shows_both_bounds(tmp_path: Path) -> None:
     public = release.report(tmp_path / "public.html", external=True).read_text()
     assert "age_lower" in public and "Typical groups" not in public
     assert "10 columns" not in page and "5 columns" in page  # the section on the input shows the columns of the input
+
+
+def test_two_files_are_measured_and_reported_with_their_bounds(tmp_path: Path) -> None:
+    people(gaps=False).write_csv(tmp_path / "in.csv")
+    bounded(tmp_path / "in.csv").save(tmp_path / "out.csv", first_release=True, keep_order=True)
+    measures = shoal.assess(tmp_path / "in.csv", tmp_path / "out.csv", quasi=QUASI)
+    assert measures["k"] >= 4 and 0 < measures["information_loss"] < 100
+    page = report_files(read(tmp_path / "in.csv"), tmp_path / "out.csv", tmp_path / "r.html").read_text()
+    assert "age_lower" in page and "5 columns" in page and "do not bound" not in page
+    frame = pl.read_csv(tmp_path / "out.csv")
+    frame.with_columns(pl.col("age_upper") - 1).write_csv(tmp_path / "wrong.csv")
+    wrong = report_files(read(tmp_path / "in.csv"), tmp_path / "wrong.csv", tmp_path / "w.html").read_text()
+    assert "do not bound" in wrong
 
 
 def test_sets_of_columns_keep_k_over_the_bounds() -> None:
