@@ -25,7 +25,8 @@ from shoal.errors import UsageError
 
 Case = tuple[pl.DataFrame, int]
 EVERY_KIND = (
-    "number", "real", "zeros", "constant", "names", "many", "gaps", "holes", "missing", "dates", "months", "flags",
+    "number", "real", "zeros", "constant", "names", "many", "gaps", "holes", "missing", "dates", "months", "moments",
+    "flags",
 )  # fmt: skip
 WITHOUT_GAPS = ("number", "real", "zeros", "constant", "names", "dates", "flags")
 ROLES: dict[str, Any] = {"confidential": "secret", "unit": False}
@@ -54,6 +55,10 @@ def column(kind: str, rng: np.random.Generator, n: int, domain: int) -> pl.Serie
         return pl.Series([None] * n, dtype=pl.Float64)
     if kind == "dates":
         return pl.Series([dt.date(1930, 1, 1) + dt.timedelta(days=int(day)) for day in rng.integers(0, 7 * domain, n)])
+    if kind == "moments":
+        return pl.Series(
+            [dt.datetime(1990, 1, 1) + dt.timedelta(hours=int(hour)) for hour in rng.integers(0, domain, n)]
+        )
     if kind == "months":
         return pl.Series(
             [f"{1950 + month // 12}-{month % 12 + 1:02d}" for month in rng.integers(0, domain % 600 + 1, n)]
@@ -159,6 +164,7 @@ def test_suppress_by_both_readings(tmp_path_factory: Any, case: Case, star: str)
     frame, k = case
     path = tmp_path_factory.mktemp("out") / "out.csv"
     release = shoal.suppress(shoal.read(frame, quasi=quasi_of(frame), **ROLES), k, star=star, effort="quick")
+    assume(10 * release.facts["records_all_starred"] < 9 * frame.height)  # a file of stars only is not written
     saved = release.save(path, keep_order=True, accept_k=1)
     after = pd.read_csv(saved, dtype=str, keep_default_na=False)
     names = quasi_of(frame)
@@ -182,6 +188,7 @@ def test_suppress_of_every_combination(tmp_path_factory: Any, case: Case, m: int
     path = tmp_path_factory.mktemp("out") / "out.csv"
     m = min(m, len(quasi_of(frame)))
     release = shoal.suppress(shoal.read(frame, quasi=quasi_of(frame), **ROLES), k, subsets=m, effort="quick")
+    assume(10 * release.facts["records_all_starred"] < 9 * frame.height)
     after = pd.read_csv(release.save(path, keep_order=True, accept_k=1), dtype=str, keep_default_na=False)
     names = quasi_of(frame)
     present = [

@@ -6,6 +6,7 @@ values. Every measure and check then works on columns of the same names.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -79,7 +80,8 @@ def bound_column(
         old: The copy of the original column.
         ends: The bound of each group; NaN for none.
         group: The group of each record.
-        is_date: Whether the bounds are days since 1970. Dates that are text become text of the form 2001-03-31.
+        is_date: Whether the bounds are days since 1970. Dates that are text, or have times of day, become text of the
+            form 2001-03-31.
         unit: The unit of dates that are text.
         exact: Whether every number of the original is a float64.
     """
@@ -87,9 +89,14 @@ def bound_column(
     values = np.where(np.isnan(ends), 0.0, ends) + 0.0  # one zero
     if is_date:
         days = values.astype(np.int64)
-        as_dates = old.dtype == nw.Date
-        of_groups = days.astype("datetime64[D]").tolist() if as_dates else [date_text(day, unit) for day in days]
-        dtype: Any = nw.Date if as_dates else nw.String
+        as_days: list[Any] = days.astype("datetime64[D]").tolist()
+        dtype: Any = old.dtype
+        if dtype == nw.Date:
+            of_groups = as_days
+        elif _is_at_midnight(old):
+            of_groups = [dt.datetime.combine(day, dt.time()) for day in as_days]
+        else:
+            of_groups, dtype = [date_text(day, unit) for day in days], nw.String
     else:
         whole = old.dtype.is_integer() and exact and bool((values == np.rint(values)).all())
         dtype = nw.Int64 if whole else nw.Float64
@@ -99,6 +106,14 @@ def bound_column(
         of_groups = numbers.tolist()
     cells = [None if np.isnan(end) else value for end, value in zip(ends, of_groups, strict=True)]
     return with_values(old, [cells[g] for g in group.tolist()], dtype)
+
+
+def _is_at_midnight(old: nw.Series[Any]) -> bool:
+    """Return whether a column holds moments without a time zone that are all at midnight, as pandas keeps dates."""
+    if old.dtype != nw.Datetime or getattr(old.dtype, "time_zone", None) is not None:
+        return False
+    present = old.drop_nulls().dt
+    return all(not getattr(present, part)().max() for part in ("hour", "minute", "second", "nanosecond"))
 
 
 def _doubled_roles(roles: Roles, pairs: Pairs) -> Roles:

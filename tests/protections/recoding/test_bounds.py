@@ -201,6 +201,32 @@ def test_dates_in_text_become_plain_dates(written: str, bound: str) -> None:
     assert_bounds(days, *ends)
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("hours", [0, 11])
+@pytest.mark.filterwarnings("ignore:The values of 'born' are dates with times")
+def test_moments_are_dates(library: str, hours: int) -> None:
+    days = people()["born"]
+    moments = [dt.datetime.combine(day, dt.time(hours * (i % 2))) for i, day in enumerate(days)]
+    frame = pl.DataFrame({"born": [None if i % 10 == 0 else moment for i, moment in enumerate(moments)]})
+    native = {"pandas": frame.to_pandas, "polars": lambda: frame, "pyarrow": frame.to_arrow}[library]()
+    release = shoal.recode(native, 4, quasi=["born"], style="bounds", effort="quick")
+    release.verify()
+    assert release.facts["per_column"]["born"]["kind"] == "date"
+    after = pl.from_arrow(release.table) if library == "pyarrow" else pl.DataFrame(release.table)
+    as_text = [after[f"born_{e}"].cast(pl.String).to_list() for e in ("lower", "upper")]
+    assert after["born_lower"].dtype == (pl.String if hours else frame["born"].dtype)
+    ends = [[None if text is None else text[:10] for text in texts] for texts in as_text]
+    assert_bounds([None if i % 10 == 0 else str(day) for i, day in enumerate(days)], *ends)
+    text = shoal.recode(native, 4, quasi=["born"], effort="quick").table["born"]
+    assert any(" to " in str(label) for label in text)
+
+
+def test_times_of_a_single_day_are_no_dates() -> None:
+    frame = pl.DataFrame({"at": [dt.datetime(2001, 3, 31, hour) for hour in range(12)]})
+    release = shoal.recode(frame, 4, quasi=["at"], style="bounds", effort="quick")
+    assert release.facts["per_column"]["at"]["kind"] == "nominal" and release.table.columns == ["at"]
+
+
 def test_numbers_beyond_float64_stay_inside() -> None:
     frame = pl.DataFrame({"a": [2**53 + 1, 2**53 + 3, 2**60 + 1, 2**60 + 7]})
     with pytest.warns(ShoalWarning, match="last digits"):

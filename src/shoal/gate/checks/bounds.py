@@ -59,9 +59,9 @@ def wrong_pairs(context: CheckContext, lower: str, upper: str) -> Bools:
 
 
 def _values(column: pl.Series) -> Floats | None:
-    """Return numbers, or dates as days since 1970, with NaN for missing cells; None for anything else."""
-    if column.dtype == pl.Date:
-        return column.to_physical().cast(pl.Float64).fill_null(np.nan).to_numpy()
+    """Return numbers, or dates (of moments, too) as days since 1970, NaN for missing cells; None for anything else."""
+    if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime):
+        return column.dt.date().to_physical().cast(pl.Float64).fill_null(np.nan).to_numpy()
     if column.null_count() == column.len():
         return np.full(column.len(), np.nan)
     if is_number(column):
