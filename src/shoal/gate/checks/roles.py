@@ -19,6 +19,7 @@ ROLES = (
     "give each a role: --quasi to protect it, --confidential, --drop or --as-is; 'shoal look FILE --save-roles "
     "roles.toml' writes a draft"
 )
+NOTHING_LEFT = "every record is suppressed, so no class of records is left"
 MAX_NAMED = 8  # columns that a message lists
 
 
@@ -33,6 +34,9 @@ def known_k(context: CheckContext) -> Finding:
     if not bad:
         text = f"over all columns that an intruder may know, the smallest class has {_members(context, figure.k)}"
         return context.make_finding("known-k", False, text, figure.k, threshold, promised=True)
+    if not context.known.sizes.size:
+        todo = "use a smaller k, or fewer or coarser quasi-identifiers"
+        return context.make_finding("known-k", True, NOTHING_LEFT, 0, threshold, todo, promised=broken)
     needed = required if broken else int(threshold or 0)
     unassigned = context.columns.unassigned
     text = (
