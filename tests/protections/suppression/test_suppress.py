@@ -236,9 +236,7 @@ def test_several_columns_share_one_importance(tmp_path: Path) -> None:
 
 def test_a_file_of_stars_only_says_that_nothing_is_left(tmp_path: Path) -> None:
     release = shoal.suppress(pl.DataFrame({"age": range(20)}).sample(20, shuffle=True, seed=1), 3, quasi=["age"])
-    with pytest.raises(
-        PromiseError, match=r"(?s)no class of records is left\. Use a smaller k"
-    ):
+    with pytest.raises(PromiseError, match=r"(?s)no class of records is left\. Use a smaller k"):
         release.save(tmp_path / "out.csv", keep_order=True)
     assert not list(tmp_path.iterdir())
 

@@ -34,7 +34,7 @@ def known_k(context: CheckContext) -> Finding:
     if not bad:
         text = f"over all columns that an intruder may know, the smallest class has {_members(context, figure.k)}"
         return context.make_finding("known-k", False, text, figure.k, threshold, promised=True)
-    if not context.known.sizes.size:
+    if figure.k == 0:
         todo = "use a smaller k, or fewer or coarser quasi-identifiers"
         return context.make_finding("known-k", True, NOTHING_LEFT, 0, threshold, todo, promised=broken)
     needed = required if broken else int(threshold or 0)
