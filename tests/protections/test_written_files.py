@@ -157,6 +157,13 @@ def as_codes(frame: pd.DataFrame, names: list[str]) -> list[slow.Record]:
     return [tuple(int(cell) for cell in record) for record in zip(*codes, strict=True)]
 
 
+def some_values_are_left(release: Any, names: list[str]) -> bool:
+    """Whether at least a tenth of the records have a value: a file of stars and missing cells only is not written."""
+    cells = release.frame.select(names).cast(pl.String)
+    empty = cells.select(pl.all_horizontal(pl.all().is_null() | (pl.all() == "*")).alias("empty"))["empty"]
+    return 10 * int(empty.sum()) < 9 * cells.height
+
+
 @settings(max_examples=12)
 @given(tables(most_rows=40), st.sampled_from(["value", "wildcard"]))
 @pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
@@ -164,7 +171,7 @@ def test_suppress_by_both_readings(tmp_path_factory: Any, case: Case, star: str)
     frame, k = case
     path = tmp_path_factory.mktemp("out") / "out.csv"
     release = shoal.suppress(shoal.read(frame, quasi=quasi_of(frame), **ROLES), k, star=star, effort="quick")
-    assume(10 * release.facts["records_all_starred"] < 9 * frame.height)  # a file of stars only is not written
+    assume(some_values_are_left(release, quasi_of(frame)))
     saved = release.save(path, keep_order=True, accept_k=1)
     after = pd.read_csv(saved, dtype=str, keep_default_na=False)
     names = quasi_of(frame)
@@ -188,7 +195,7 @@ def test_suppress_of_every_combination(tmp_path_factory: Any, case: Case, m: int
     path = tmp_path_factory.mktemp("out") / "out.csv"
     m = min(m, len(quasi_of(frame)))
     release = shoal.suppress(shoal.read(frame, quasi=quasi_of(frame), **ROLES), k, subsets=m, effort="quick")
-    assume(10 * release.facts["records_all_starred"] < 9 * frame.height)
+    assume(some_values_are_left(release, quasi_of(frame)))
     after = pd.read_csv(release.save(path, keep_order=True, accept_k=1), dtype=str, keep_default_na=False)
     names = quasi_of(frame)
     present = [
