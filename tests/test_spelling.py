@@ -33,6 +33,7 @@ NUMBERS = st.floats(allow_nan=False) | st.integers(-(10**6), 10**6).map(float)
 SPELLED = [
     Word(), Word(("a", "b")), Whole(), Number(), Names(), Numbers(), Numbers(":"), Numbers(count=2), FilePath(),
     Repeated(Names()), ByColumn(Numbers()), ByColumn(FilePath()), NumberPerColumn(), ColumnValues(), KindAndNumbers(),
+    NumberPerColumn(words=("never",)),
     Either((Word(("auto",)), Number())), ByColumn(Either((Number(), Numbers(":", count=3)))),
     Either((ByColumn(Either((Word(("auto",)), Names()))), Word(("auto",)))),
 ]  # fmt: skip
@@ -55,7 +56,8 @@ def values(spelling: Spelling, text: st.SearchStrategy[str]) -> st.SearchStrateg
     if isinstance(spelling, ByColumn):
         return st.dictionaries(text, values(spelling.part, text), min_size=1, max_size=3)
     if isinstance(spelling, NumberPerColumn):
-        return st.dictionaries(text, NUMBERS, min_size=1, max_size=3)
+        numbers = NUMBERS | st.sampled_from(spelling.words) if spelling.words else NUMBERS
+        return st.dictionaries(text, numbers, min_size=1, max_size=3)
     if isinstance(spelling, ColumnValues):
         return st.tuples(text, st.lists(text, min_size=1, max_size=3).map(tuple))
     if isinstance(spelling, KindAndNumbers):
@@ -107,6 +109,7 @@ def test_every_parameter_that_is_declared_comes_back(parameter: Parameter, data:
         (ByColumn(Numbers()), {"age": [18, 30]}, ["age=18,30"]),
         (ByColumn(Either((Number(), Numbers(":")))), {"age": [5, 0, 100], "x": 2}, ["age=5:0:100", "x=2"]),
         (NumberPerColumn(), {"age": 2.0, "a,b": 0.5}, ['age=2.0,"a,b=0.5"']),
+        (NumberPerColumn(words=("never",)), {"age": 2.0, "sex": "never"}, ["age=2.0,sex=never"]),
         (ColumnValues(), ("OCC", [551010, 552010]), ["OCC=551010,552010"]),
         (Repeated(Names()), [["a", "b"], ["c"]], ["a,b", "c"]),
         (Names(), ["a", " b"], None),

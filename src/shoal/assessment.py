@@ -18,6 +18,7 @@ from shoal.measures.convention import CONVENTIONS
 from shoal.measures.evidence import evidence_of_tables
 from shoal.measures.measure import declared_measures
 from shoal.sources.reading import as_table
+from shoal.table.bounds import bounded_in, doubled
 from shoal.table.kinds import kind_of
 from shoal.table.table import Table
 
@@ -63,6 +64,7 @@ def assess(
     """
     check_choice("convention", convention, CONVENTIONS)
     before, after = as_table(original, quasi=quasi), as_table(protected)
+    before = doubled(before, bounded_in(before, after.columns))
     if weight is not None:
         before = before.with_roles(replace(before.roles, weight=weight))
     columns = tuple(dict.fromkeys((*before.quasi_columns(), *before.roles.derived)))

@@ -23,6 +23,7 @@ from shoal.measures.columns import moments
 from shoal.measures.evidence import evidence_of_tables
 from shoal.notices import notice
 from shoal.sources.files import check_target, checksum
+from shoal.table.bounds import doubled
 from shoal.table.frames import wrap
 from shoal.table.table import Table
 
@@ -117,15 +118,20 @@ class Release:
         return True
 
     @cached_property
+    def before(self) -> Table:
+        """The original with the columns of the release: a column that two columns bound has both names."""
+        return doubled(self.original, Guarantees(promises=self.promises).bounds)
+
+    @cached_property
     def protected(self) -> Table:
         """The protected data frame as a `Table`."""
-        return Table(self.frame, self.original.roles.released(), self.original.source, like=self.original)
+        return Table(self.frame, self.before.roles.released(), self.before.source, like=self.before)
 
     @cached_property
     def assessment(self) -> Assessment:
         """The information loss and the remaining disclosure risk."""
         within = [name for name in self.columns.protected if name not in self.changed]
-        evidence = evidence_of_tables(self.original, self.protected, self.changed, within=within)
+        evidence = evidence_of_tables(self.before, self.protected, self.changed, within=within)
         return assess_evidence(evidence, ("information_loss", "k", "uniques"))
 
     @property
@@ -135,7 +141,7 @@ class Release:
 
     def _numeric(self) -> list[str]:
         """The protected columns that are numbers before and after."""
-        kinds, after, roles = self.original.kinds, self.protected.kinds, self.original.roles
+        kinds, after, roles = self.before.kinds, self.protected.kinds, self.before.roles
         codes = {*roles.nominal, *roles.order}  # numbers that are labels
         return [name for name in self.changed if kinds[name] == after[name] == "number" and name not in codes]
 
@@ -163,7 +169,7 @@ class Release:
     @property
     def guarantees(self) -> Guarantees:
         """The guarantees that the release check verifies on the table and on the written file."""
-        guarantees = Guarantees(self.original.roles, self.changed, self.promises)
+        guarantees = Guarantees(self.before.roles, self.changed, self.promises)
         if guarantees.roles.quasi or not guarantees.quasi:
             return guarantees
         without_role = tuple(name for name in self.changed if name not in guarantees.roles.assigned)
@@ -280,7 +286,7 @@ class Release:
         rows = []
         for name in columns:
             row: dict[str, Any] = {"column": name}
-            for when, table in (("before", self.original), ("after", self.protected)):
+            for when, table in (("before", self.before), ("after", self.protected)):
                 values = table.numbers([name], missing="keep", allow_constant=True)[:, 0]
                 statistics = moments(values, weights)
                 row |= {f"mean_{when}": statistics.mean, f"deviation_{when}": statistics.deviation}

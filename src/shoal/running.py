@@ -73,6 +73,11 @@ def run(
         except ShoalError as error:
             where = "" if source is None else f"{place_in(source, ('steps', number))}: "
             raise type(error)(f"{where}step {number + 1} ({step.do}): {error}") from None
+        if releases[-1].guarantees.bounds and len(known.steps) > 1:
+            raise UsageError(
+                f"Step {number + 1} ({step.do}) replaces columns by pairs of bounds, so it cannot be combined with "
+                'other steps. Use style = "text", or run it alone.'
+            )
     made = releases[0] if len(releases) == 1 else compose(table, [step.do for step in known.steps], releases)
     made = replace(
         made, recipe=known, seed=known.seed, secret=known.secret, versions=versions(), checksum=releases[0].checksum

@@ -203,14 +203,26 @@ class ByColumn(Spelling):
 
 @dataclass(frozen=True)
 class NumberPerColumn(Spelling):
-    """COLUMN=NUMBER for several columns, separated by commas: --weights age=2,sex=0.5."""
+    """COLUMN=NUMBER for several columns, separated by commas: --weights age=2,sex=0.5.
+
+    words: words that may stand for a number, as in --importance age=3,sex=never.
+    """
 
     hint: str = "COLUMN=X,…"
+    words: tuple[str, ...] = ()
     repeats: bool = True
 
-    def read(self, texts: Texts) -> dict[str, float]:
+    def read(self, texts: Texts) -> dict[str, float | str]:
         pairs = [pair for text in texts for pair in (Names().read([text]) if text else ())]
-        return {column: _number(text) for column, text in map(_column_and_text, pairs)}
+        return {column: self._value(text) for column, text in map(_column_and_text, pairs)}
+
+    def _value(self, text: str) -> float | str:
+        if text in self.words:
+            return text
+        try:
+            return _number(text)
+        except ValueError as error:
+            raise ValueError(f"{error} Or write {' or '.join(self.words)}." if self.words else str(error)) from None
 
     def form(self, value: Any) -> list[str]:
         return Names().form([f"{column}={_word(number)}" for column, number in value.items()])

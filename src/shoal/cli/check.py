@@ -70,6 +70,12 @@ if TYPE_CHECKING:
     help="k is guaranteed for every combination of up to M columns that occurs.",
 )
 @click.option(
+    "--bounds",
+    is_flag=True,
+    help="Declare that each quasi-identifier that RELEASE lacks is bounded by two columns, such as age_lower and "
+    "age_upper.",
+)
+@click.option(
     "--policy",
     metavar="NAME|FILE.toml",
     default="default",
@@ -234,7 +240,8 @@ def _print(findings: Any) -> None:
 
 
 _headings = dict.fromkeys(
-    ("k", "groups", "within", "l", "t", "distance", "swapped", "vital", "decoys", "star", "subsets"), GUARANTEES
+    ("k", "groups", "within", "l", "t", "distance", "swapped", "vital", "decoys", "star", "subsets", "bounds"),
+    GUARANTEES,
 )
 _headings |= dict.fromkeys(FOLDER_NAMES, FOLDERS)
 _headings |= dict.fromkeys(("recipe", "seed", "shuffled", "missing", "list_policies"), RELEASE_CHECK)

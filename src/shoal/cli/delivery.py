@@ -133,7 +133,7 @@ def loss_warnings(release: Release) -> list[str]:
 
     release.column_changes()
     loss = release.facts.get("information_loss")
-    return list(large_losses(release.original, release.protected, release.changed, loss))
+    return list(large_losses(release.before, release.protected, release.changed, loss))
 
 
 def checked_facts(findings: Findings, *, written: bool) -> dict[str, Any]:

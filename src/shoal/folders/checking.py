@@ -37,7 +37,7 @@ from shoal.sources.files import checksum
 from shoal.sources.scanning import Files, scan
 from shoal.table.roles import Roles
 
-ONE_FILE = ("swapped", "vital", "decoys", "round_weight")  # of protections that take one file
+ONE_FILE = ("swapped", "vital", "decoys", "round_weight", "bounds")  # of protections that take one file
 
 
 def check_files(

@@ -16,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shoal.arrays import Bools, Floats, Ints
+from shoal.table.dates import days_of_texts
 
 TEXT = (pl.String, pl.Categorical, pl.Enum)
 MANY = 100_000  # rows from which on tuples are grouped by their hashes first, and then compared
@@ -171,6 +172,19 @@ def is_number(column: pl.Series) -> bool:
 def numbers(column: pl.Series) -> Floats:
     """Return a column of numbers as float64, with NaN for missing cells; it may be the memory of the column."""
     return np.asarray(column.cast(pl.Float64).to_numpy(), dtype=np.float64)
+
+
+def days_of_text(column: pl.Series) -> Floats | None:
+    """Return a text column of dates as days since 1970, with NaN for missing cells; None if not every text is a date.
+
+    Dates have a usual form: 2001-03-31, 31.03.2001, 2001-03, 2001-Q1.
+    """
+    texts = [text for text in column.cast(pl.String).unique().to_list() if text]
+    read = days_of_texts(texts)
+    if read is None:
+        return None
+    day_of = dict(zip(texts, read.days, strict=True))
+    return np.array([day_of.get(text, np.nan) for text in column.cast(pl.String).to_list()])
 
 
 def codes(column: pl.Series) -> Ints:

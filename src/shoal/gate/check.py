@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from shoal.gate.guarantees import OF_CLASSES, Guarantees
 from shoal.gate.policy import policy_named
 from shoal.gate.promises import (
     DISTANCES,
+    Bounds,
     EverySubset,
     KAnonymity,
     KOfStars,
@@ -48,6 +49,7 @@ from shoal.gate.promises import (
 from shoal.gate.reading import Written, frame_of, read_written
 from shoal.gate.row_order import follows, shuffled_order
 from shoal.sources.reading import read
+from shoal.table.bounds import bounded_in, doubled
 from shoal.table.roles import Roles, names
 from shoal.table.table import Table
 
@@ -96,6 +98,7 @@ def check(
     decoys: int = 0,
     star: str | None = None,
     subsets: int | None = None,
+    bounds: bool = False,
     previous: Any = None,
     first_release: bool = False,
     accept_k: int | None = None,
@@ -123,6 +126,8 @@ def check(
         decoys: The number of new outlier regions that the publisher requested.
         star: How k was counted where cells are starred: value or wildcard. Then cells may only be starred.
         subsets: The largest number of columns in a combination, if k is guaranteed for each that occurs.
+        bounds: State that each quasi-identifier that the release lacks is bounded by two columns of it, such as
+            age_lower and age_upper.
         previous: An earlier release of the same records.
         first_release: State that there is no earlier release.
         accept_k: The smallest k over the known columns that is accepted instead of the guaranteed k.
@@ -147,8 +152,11 @@ def check(
     """
     chosen_policy = policy_named(policy)
     table = _table(original, roles)
+    pairs = _bounded(table, release) if bounds else {}
+    table = doubled(table, pairs)
+    column_groups = [[twin for name in group for twin in pairs.get(name, (name,))] for group in column_groups]
     guarantees = StatedGuarantees(
-        k, column_groups, within, l, t, distance, swapped, vital, decoys, star, subsets, round_weight
+        k, column_groups, within, l, t, distance, swapped, vital, decoys, star, subsets, round_weight, pairs
     ).of(table)
     before = handle_gaps(frame_of(table.frame), guarantees.quasi, missing, table.roles)
     labels = table.source.labels.values if table.source is not None and table.source.labels is not None else {}
@@ -176,6 +184,7 @@ class StatedGuarantees:
     star: str | None = None
     subsets: int | None = None
     round_weight: bool = False
+    bounds: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def of(self, table: Table) -> Guarantees:
         """Return the guarantees with the columns of the table that they are about."""
@@ -195,7 +204,19 @@ class StatedGuarantees:
         stars = _star_guarantees(protected, kept, groups, self.k, self.star, self.subsets)
         moves = (*(SameValues((name,)) for name in moved), *_masked(moved, self.vital, self.decoys))
         protected_columns = tuple(dict.fromkeys((*protected, *moved)))
-        return Guarantees(table.roles, protected_columns, (*classes, *stars, *moves), weight)
+        bounds = [Bounds(pair, name) for name, pair in self.bounds.items()]
+        return Guarantees(table.roles, protected_columns, (*classes, *stars, *bounds, *moves), weight)
+
+
+def _bounded(table: Table, release: Any) -> dict[str, tuple[str, str]]:
+    """Return the quasi-identifiers that the release lacks and has bounds of, with the names of these."""
+    pairs = bounded_in(table, _written(release, frame_of(table.frame)).frame.columns)
+    if not pairs:
+        raise UsageError(
+            "The release has no pair of columns such as age_lower and age_upper instead of a quasi-identifier age. "
+            "Remove --bounds."
+        )
+    return pairs
 
 
 def _rounded_weight(table: Table) -> tuple[str, ...]:

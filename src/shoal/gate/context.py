@@ -187,9 +187,12 @@ class CheckContext:
 
     @cached_property
     def _marked(self) -> Bools:
-        """The rows with a suppressed cell in a protected column. A cell that was missing before does not count."""
+        """The rows with a suppressed cell in a protected column.
+
+        A cell that was missing before does not count, and neither does a missing bound: its whole group has none.
+        """
         marked = np.zeros(self.rows, dtype=bool)
-        for name in self.quasi:
+        for name in (name for name in self.quasi if name not in self.guarantees.bounding):
             cells = self.starred(name)
             if cells.any() and self.after[name].dtype not in TEXT and self.aligned and name in self.before.columns:
                 cells = cells & ~missing_cells(self.before[name])
@@ -246,7 +249,8 @@ class CheckContext:
         """The quasi-identifiers that are numbers before and after, with both versions row by row."""
         if not self.aligned:
             return {}
-        labels = {*self.guarantees.roles.nominal, *self.guarantees.roles.order}  # numbers that are codes
+        # Codes and bounds are not averages.
+        labels = {*self.guarantees.roles.nominal, *self.guarantees.roles.order, *self.guarantees.bounding}
         names = [
             name
             for name in self.quasi

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from shoal.gate.promises import KAnonymity, LDiversity, Promise, SameValues, Step, TCloseness
+from shoal.gate.promises import Bounds, KAnonymity, LDiversity, Promise, SameValues, Step, TCloseness
 from shoal.table.roles import Roles
 
 P = TypeVar("P", bound=Promise)
@@ -65,6 +65,16 @@ class Guarantees:
     def column_groups(self) -> tuple[tuple[str, ...], ...]:
         """The column groups, if k is guaranteed within each of them instead of over all columns."""
         return tuple(promise.columns for promise in self.of(KAnonymity) if promise.group)
+
+    @property
+    def bounds(self) -> dict[str, tuple[str, str]]:
+        """The columns of the original that two columns of the release replace, with these."""
+        return {bound.of: (bound.columns[0], bound.columns[1]) for bound in self.of(Bounds, every_step=True)}
+
+    @property
+    def bounding(self) -> frozenset[str]:
+        """The columns of the release that bound a column of the original."""
+        return frozenset(name for pair in self.bounds.values() for name in pair)
 
     @property
     def hides_records(self) -> bool:

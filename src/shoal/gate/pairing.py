@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from shoal.arrays import Bools, Floats, Ints
-from shoal.gate.cells import TEXT, codes, differing, is_number, numbers
+from shoal.gate.cells import TEXT, codes, days_of_text, differing, is_number, numbers
 
 if TYPE_CHECKING:
     from shoal.gate.context import CheckContext
@@ -67,6 +67,9 @@ def _strength(before: pl.Series, after: pl.Series) -> float | None:
 
 def _ranks(column: pl.Series) -> Floats | None:
     """Return the ranks of numbers, dates and times, with NaN for missing values; None for labels."""
+    if column.dtype in TEXT:
+        days = days_of_text(column)
+        column = column if days is None else pl.Series(days)
     if column.dtype in TEXT or column.dtype == pl.Boolean or column.dtype.is_nested():
         return None
     if column.dtype.is_temporal():

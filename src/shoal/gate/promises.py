@@ -105,6 +105,23 @@ class TCloseness(Promise):
 
 
 @dataclass(frozen=True)
+class Bounds(Promise):
+    """Two columns replace a column of the original: the first is at most its value, the second at least.
+
+    If the value of a record is missing, both cells are. Both may be missing in any record.
+
+    Attributes:
+        of: The column of the original.
+    """
+
+    of: str
+
+    def __post_init__(self) -> None:
+        if len(self.columns) != 2:
+            raise UsageError(f"The bounds of {self.of!r} need two columns, not {len(self.columns)}.")
+
+
+@dataclass(frozen=True)
 class OnlyStars(Promise):
     """Every cell of the columns has its original value or is starred: true or blank."""
 

@@ -22,6 +22,7 @@ from shoal.gate.reading import Written, frame_of, read_written
 from shoal.gate.row_order import shuffled_order
 from shoal.notices import notice
 from shoal.sources.files import as_polars, write_file
+from shoal.table.bounds import doubled
 from shoal.table.source import FileSource
 from shoal.table.table import Table
 
@@ -80,6 +81,7 @@ def save_checked(
     Raises:
         PromiseError: A guarantee does not hold or the policy blocks the release; nothing is written.
     """
+    original = doubled(original, guarantees.bounds)
     judge = policy_named(saving.policy_name())
     before, after, source = frame_of(original.frame), as_polars(table), original.source
     numbers = original.numbering
@@ -120,6 +122,7 @@ def policy_notices(findings: Findings, saving: Saving) -> tuple[str, ...]:
 
 def examine_unsaved(original: Table, table: Any, guarantees: Guarantees) -> Findings:
     """Return the findings on a table that is not written, as if it were saved in the original's order."""
+    original = doubled(original, guarantees.bounds)
     context = CheckContext(frame_of(original.frame), Written(frame_of(table)), guarantees, policy_named("default"),
                 labels=_labels(original.source), row_numbers=original.numbering)  # fmt: skip
     return examine(context)
@@ -131,7 +134,7 @@ def verify_unsaved(original: Table, table: Any, guarantees: Guarantees) -> None:
     Raises:
         PromiseError: A guarantee does not hold; the message names each.
     """
-    after = frame_of(table)
+    original, after = doubled(original, guarantees.bounds), frame_of(table)
     context = CheckContext(
         frame_of(original.frame), Written(after), guarantees, policy_named("default"),
         aligned=after.height == original.rows, expected=after, row_numbers=original.numbering,
@@ -143,6 +146,7 @@ def verify_unsaved(original: Table, table: Any, guarantees: Guarantees) -> None:
 
 def known_smallest(original: Table, table: Any, guarantees: Guarantees) -> int:
     """Return k over all columns that an intruder may know, without the other checks."""
+    original = doubled(original, guarantees.bounds)
     context = CheckContext(frame_of(original.frame), Written(frame_of(table)), guarantees, policy_named("default"))
     counts = context.unit_counts(context.known)
     return int(counts.min()) if counts.size else 0

@@ -33,6 +33,7 @@ from shoal.report.promise import promise
 from shoal.report.repeat import repeat
 from shoal.report.risk import risk
 from shoal.sources.reading import as_table
+from shoal.table.bounds import Pairs, bounded_in, doubled
 from shoal.table.table import Table
 
 UNMEASURED = (
@@ -59,14 +60,14 @@ def release_page(release: Any, external: bool = False) -> Page:
     steps = release.parts
     columns = list(release.guarantees.quasi)
     min_records = threshold(max(step.facts.get("k") or 0 for step in steps)) if external else None
-    before, after = release.original, release.protected
+    before, after = release.before, release.protected
     measured = [step for step in steps if not described(step, "OWN_LOSSES", False)]
     per_column = {name: about for step in measured for name, about in step.facts.get("per_column", {}).items()}
     lost = loss(before, after, columns, min_records, per_column=per_column) if columns else []
     for step in steps:
         lost += described(step, "lost", nothing)(step, external)
     sections = [
-        Section("Input data", input_section(before, min_records, _uses(release, columns, external))),
+        Section("Input data", input_section(release.original, min_records, _uses(release, columns, external))),
         Section("Settings", settings_section(release, external)),
         Section("Result", result_section(release, min_records)),
     ]
@@ -88,7 +89,7 @@ def _outside(steps: Sequence[Any], lost: list[Block]) -> list[Section]:
 
 def _inside(release: Any, columns: Sequence[str], lost: list[Block]) -> list[Section]:
     """The sections of an internal report after the result."""
-    before, after = release.original, release.protected
+    before, after = release.before, release.protected
     numeric = numbers_among(before, after, columns)
     warned = _warnings(before, after, numeric, release.facts.get("information_loss"))
     measures = measured_loss(before, after, columns) if columns else []
@@ -115,8 +116,14 @@ def _uses(release: Any, columns: Sequence[str], external: bool) -> Uses:
     for step in () if external else release.parts:
         parts |= dict(described(step, "uses", nothing)(step))
     within = [name for step in release.parts for name in step.within]
-    kinds = compared_as(release.original, release.protected, columns)
-    return Uses(columns, within, parts, kinds)
+    kinds = compared_as(release.before, release.protected, columns)
+    return Uses(_named_as_in(release.guarantees.bounds, columns), within, parts, kinds)
+
+
+def _named_as_in(bounds: Pairs, columns: Sequence[str]) -> list[str]:
+    """Return the names that columns have in the original, where two columns may bound one of it."""
+    of = {bound: name for name, pair in bounds.items() for bound in pair}
+    return list(dict.fromkeys(of.get(name, name) for name in columns))
 
 
 def _risk_left(release: Any, columns: Sequence[str]) -> list[Block]:
@@ -129,7 +136,7 @@ def _risk_left(release: Any, columns: Sequence[str]) -> list[Block]:
         groups = [p.columns for p in release.promises if isinstance(p, KAnonymity) and p.group]
     drawn = not described(release, "SHOWS_CLASSES", False)
     within = [name for name in release.columns.protected if name not in columns]
-    return risk(release.original, release.protected, columns, groups, within, draw_classes=drawn)
+    return risk(release.before, release.protected, columns, groups, within, draw_classes=drawn)
 
 
 def report_files(
@@ -173,6 +180,8 @@ def files_page(
             f"The original has {counted(before.rows, 'row')}, but the release has {after.rows:,}. Both must have the "
             "same records, in the same order."
         )
+    pairs = bounded_in(before, after.columns)
+    original, before = before, doubled(before, pairs)
     columns = tuple(dict.fromkeys((*before.quasi_columns(), *before.roles.derived)))
     for name in columns:
         if name not in after.columns:
@@ -183,12 +192,12 @@ def files_page(
     lost = loss(before, aligned, columns, min_records, rows_aligned=rows_aligned)
     if not rows_aligned and before.roles.weight is not None:
         lost.insert(0, Text("The rows are in another order than the original, so the values are not weighted."))
-    uses = Uses(columns, kinds=compared_as(before, aligned, columns))
-    sections = [Section("Input data", input_section(before, min_records, uses)), Section("Information loss", lost)]
+    uses = Uses(_named_as_in(pairs, columns), kinds=compared_as(before, aligned, columns))
+    sections = [Section("Input data", input_section(original, min_records, uses)), Section("Information loss", lost)]
     verdict: tuple[str, str] | None = None
     figures: list[Card] = []
     if not external:
-        findings = _checked(before, after, shuffled, seed)
+        findings = _checked(original, after, shuffled, seed, bounds=bool(pairs))
         verdict, figures = opening(findings)
         left = [*intruder(findings), *risk(before, aligned, columns, rows_aligned=rows_aligned)]
         if rows_aligned:
@@ -204,12 +213,12 @@ def files_page(
     return Page("Release and original", sections, lead, (), verdict, figures, internal=not external)
 
 
-def _checked(before: Table, after: Table, shuffled: bool, seed: int | str | None) -> Findings:
+def _checked(before: Table, after: Table, shuffled: bool, seed: int | str | None, *, bounds: bool) -> Findings:
     """The release check of two tables; if the release is a file, the check also reads the file itself."""
     source = after.source
     as_read = source is not None and after.frame is source.frame
     release = source.path if source is not None and as_read else after.frame
-    return check(before, release, shuffled=shuffled, seed=seed)
+    return check(before, release, shuffled=shuffled, seed=seed, bounds=bounds)
 
 
 def _cards(release: Any, per_column: Mapping[str, Any], min_records: int | None) -> list[Card]:

@@ -95,8 +95,10 @@ def write(
     changed = _changed(frame, source) | (set(protected) & set(frame.columns) if source is not None else set())
     labels = _kept(frame, source, changed, form)
     options: dict[str, Any] = {"column_labels": dict(labels.columns)}
-    same = source is not None and source.format == form
-    formats = {name: f for name, f in labels.formats.items() if name not in changed} if same else {}
+    formats = {}
+    if source is not None and source.format == form:
+        new = {name for name in changed & set(frame.columns) if _has_new_values(frame[name], source)}
+        formats = {name: f for name, f in labels.formats.items() if name not in new}
     columns = [_writable(column) for column in frame.get_columns()]
     _check_fit(columns, form)
     if form == "sav":

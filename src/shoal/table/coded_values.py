@@ -22,6 +22,8 @@ from shoal.table.labels import number
 from shoal.table.table import Table
 from shoal.table.taxonomy import Taxonomy
 
+MIDNIGHT = ("", "00:00", "00:00:00")
+
 
 @dataclass(frozen=True, eq=False)
 class ColumnValues:
@@ -140,9 +142,11 @@ def _days(column: Column, codes: ColumnCodes, is_asked: bool) -> ColumnValues | 
         return None
     texts = [value if isinstance(value, str) else number(value) for value in codes.values if value is not None]
     if codes.dated:
-        if column.kind != "date" or (column.series.dtype != nw.Date and not is_asked):
-            return None
-        read = ReadDates([day_of_moment(text) for text in texts], "")
+        days = [day_of_moment(text) for text in texts] if column.kind == "date" else []
+        is_moment = column.series.dtype != nw.Date
+        if column.kind != "date" or (is_moment and not is_asked and len(set(days)) < 2):
+            return None  # times, also those of a single day
+        read = ReadDates(days, "", has_times=is_moment and any(text[11:19] not in MIDNIGHT for text in texts))
     else:
         dates = days_of_texts(texts)
         if dates is None:

@@ -106,6 +106,12 @@ def with_series(frame: Any, new: Mapping[str, nw.Series[Any]]) -> Any:
     return wrap(frame).with_columns(*(series.alias(name) for name, series in new.items())).to_native()
 
 
+def with_values(old: nw.Series[Any], values: Any, dtype: Any) -> nw.Series[Any]:
+    """New values as a column of the same library and family of types; None is a missing value."""
+    made: nw.Series[Any] = nw.from_native(_series(old, values, _native_type(old, dtype)), series_only=True)
+    return made
+
+
 def used_categories(series: nw.Series[Any]) -> nw.Series[Any]:
     """A column of categories without unused ones, in their order; any other column unchanged."""
     native, made = series.to_native(), None

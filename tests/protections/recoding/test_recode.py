@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
+from shoal.cli import main
 from shoal.errors import PromiseError, ShoalWarning, UsageError
 
 TREE = {"land": {"north": ["a", "b", "c"], "south": {"coast": ["d", "e"], "hills": ["f", "g", "h"]}}}
@@ -172,6 +174,19 @@ def test_means_and_most_frequent_values() -> None:
     release.verify()
 
 
+@pytest.mark.parametrize("written", ["%d.%m.%Y", "%m/%d/%Y", "%Y-%m-%d"])
+@pytest.mark.parametrize("style", ["text", "mean"])
+def test_dates_in_text_may_be_the_only_column(written: str, style: str) -> None:
+    """Nearly every text is different, so the release check must read the texts as days to see which rows belong."""
+    frame = pl.DataFrame({"born": [day.strftime(written) for day in people()["born"]]})
+    shoal.recode(frame, 4, quasi=["born"], style=style, effort="quick").verify()
+    shoal.generalize(frame, 4, quasi=["born"]).verify()
+    release = shoal.recode(frame, 4, quasi=["born"], style=style, effort="quick")
+    object.__setattr__(release, "frame", pl.DataFrame({"born": np.roll(release.frame["born"].to_numpy(), 60)}))
+    with pytest.raises(PromiseError, match="records have the protected values of other records"):
+        release.verify()
+
+
 def test_ends_are_rounded_outward() -> None:
     frame = people()
     release = shoal.recode(read(frame, ("age", "town")), 4, round_ends={"age": 5}, effort="quick")
@@ -188,6 +203,20 @@ def test_labels_of_ordered_names_say_that_some_are_missing() -> None:
     release = shoal.recode(table, 3, effort="quick")
     assert release.frame["size"][2].endswith("missing")
     assert smallest(release.frame, ["size"]) >= 3
+
+
+def test_the_command_takes_the_order_of_a_column(tmp_path: Path) -> None:
+    people().write_csv(tmp_path / "in.csv")
+    command = ["recode", "in.csv", "-k", "20", "--quasi", "size,age", "--order", "size=s,m,l", "--effort", "quick"]
+    more = ["--drop", "income,town,born", "--confidential", "ill", "-o", "out.csv", "--save-recipe", "recipe.toml"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        done = CliRunner().invoke(main, [*command, *more, "--keep-order", "--first-release"])
+        assert done.exit_code == 0, done.output
+        found = set(pl.read_csv("out.csv")["size"])
+        assert found <= {"s", "m", "l", "s to m", "m to l", "s to l"} and any(" to " in label for label in found)
+        again = CliRunner().invoke(main, ["run", "recipe.toml", "-o", "again.csv"])
+        assert again.exit_code == 0 and Path("again.csv").read_bytes() == Path("out.csv").read_bytes()
 
 
 def test_k_holds_for_each_set_of_columns() -> None:

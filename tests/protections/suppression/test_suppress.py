@@ -181,7 +181,7 @@ def test_the_command_prints_both_readings_and_repeats_its_run(tmp_path: Path) ->
     people().select(*QUASI, "illness").write_csv(tmp_path / "in.csv")
     call = [
         "suppress", str(tmp_path / "in.csv"), "-k", "4", "--quasi", ",".join(QUASI), "--confidential", "illness",
-        "--importance", "age=2", "--effort", "quick", "-o", str(tmp_path / "out.csv"),
+        "--importance", "age=2,town=1.5", "--effort", "quick", "-o", str(tmp_path / "out.csv"),
     ]  # fmt: skip
     shown = CliRunner().invoke(main, call)
     assert shown.exit_code == 0, shown.output
@@ -201,6 +201,44 @@ def test_the_command_prints_both_readings_and_repeats_its_run(tmp_path: Path) ->
         main, ["check", str(tmp_path / "in.csv"), str(tmp_path / "out.csv"), "--recipe", str(recipe)]
     )
     assert checked.exit_code == 0, checked.output
+
+
+def test_more_than_a_dozen_columns_say_how_the_search_is_bounded(tmp_path: Path) -> None:
+    rng = np.random.default_rng(6)
+    pl.DataFrame({f"q{j}": rng.integers(0, 3, 60) for j in range(14)}).write_csv(tmp_path / "in.csv")
+    command = ["suppress", str(tmp_path / "in.csv"), "-k", "3", "--quasi", "q*", "--effort", "quick"]
+    shown = CliRunner().invoke(main, command)
+    assert shown.exit_code == 0, shown.output
+    assert "the best of 16,384, not all" in shown.output and "no solution has fewer stars than" in shown.output
+
+
+def test_several_columns_share_one_importance(tmp_path: Path) -> None:
+    people().write_csv(tmp_path / "in.csv")
+    command = [
+        "suppress",
+        str(tmp_path / "in.csv"),
+        "-k",
+        "4",
+        "--quasi",
+        "age,town,sex",
+        "--effort",
+        "quick",
+        "--json",
+    ]
+    drop = ["--drop", "income,born,member,illness"]
+    shown = CliRunner().invoke(main, [*command, *drop, "--importance", "age=3,sex=never"])
+    facts = json.loads(shown.stdout)
+    assert facts["by_column"]["sex"] == 0
+    assert facts["cost"] == 3 * facts["by_column"]["age"] + facts["by_column"]["town"]
+    wrong = CliRunner().invoke(main, [*command, *drop, "--importance", "age=3,sex=nevr"])
+    assert wrong.exit_code == 2 and "'nevr' is not a number. Or write never." in wrong.output
+
+
+def test_a_file_of_stars_only_says_that_nothing_is_left(tmp_path: Path) -> None:
+    release = shoal.suppress(pl.DataFrame({"age": range(20)}).sample(20, shuffle=True, seed=1), 3, quasi=["age"])
+    with pytest.raises(PromiseError, match=r"(?s)no class of records is left\. Use a smaller k"):
+        release.save(tmp_path / "out.csv", keep_order=True)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_public_report_has_no_counts_by_value(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from shoal.gate.checks.members import holds_aggregates, misplaced
 from shoal.gate.context import CheckContext
 from shoal.gate.findings import Finding
 from shoal.gate.pairing import follows_original
+from shoal.table.bounds import bound_names
 
 SAMPLE = 2_000  # rows that are compared before a whole column is compared with an identifier
 COPY_SHARE = 0.9  # share of equal cells in a copy of an identifier
@@ -90,9 +91,14 @@ def columns(context: CheckContext) -> Finding:
         "columns", bool(parts), "; ".join(parts) or good,
         len(extra) + len(absent), 0,
         "release only columns of the original: a new column may be an index, a group number or an identifier; name "
-        "columns that were left out with --drop",
+        "columns that were left out with --drop" + _bounds_advice(extra, absent),
         promised=True,
     )  # fmt: skip
+
+
+def _bounds_advice(extra: Sequence[str], absent: Sequence[str]) -> str:
+    paired = [name for name in absent if {*bound_names(name)} <= {*extra}]
+    return f"; if two columns bound {', '.join(map(repr, paired))}, add --bounds" if paired else ""
 
 
 def identifiers(context: CheckContext) -> Finding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shoal.errors import counted
 from shoal.gate.cells import signs_of_zero
+from shoal.gate.checks.roles import NOTHING_LEFT
 from shoal.gate.context import CheckContext
 from shoal.gate.findings import Finding
 from shoal.gate.policy import stricter
@@ -47,6 +48,9 @@ def joint_k(context: CheckContext) -> Finding:
     broken = promised is not None and size < promised
     bad = threshold is not None and size < threshold
     text = f"the smallest class over all protected columns has {_members(context, size)}"
+    if bad and not counts.size:
+        todo = "use a smaller k, or fewer or coarser quasi-identifiers"
+        return context.make_finding("joint-k", True, NOTHING_LEFT, 0, threshold, todo, promised=broken)
     if bad:
         below = int((counts < (threshold or 0)).sum())
         text += f"; {counted(below, 'class')} {'has' if below == 1 else 'have'} fewer than {threshold:g}"

@@ -19,6 +19,7 @@ ROLES = (
     "give each a role: --quasi to protect it, --confidential, --drop or --as-is; 'shoal look FILE --save-roles "
     "roles.toml' writes a draft"
 )
+NOTHING_LEFT = "every record is suppressed, so no class of records is left"
 MAX_NAMED = 8  # columns that a message lists
 
 
@@ -33,6 +34,9 @@ def known_k(context: CheckContext) -> Finding:
     if not bad:
         text = f"over all columns that an intruder may know, the smallest class has {_members(context, figure.k)}"
         return context.make_finding("known-k", False, text, figure.k, threshold, promised=True)
+    if figure.k == 0:
+        todo = "use a smaller k, or fewer or coarser quasi-identifiers"
+        return context.make_finding("known-k", True, NOTHING_LEFT, 0, threshold, todo, promised=broken)
     needed = required if broken else int(threshold or 0)
     unassigned = context.columns.unassigned
     text = (
@@ -166,10 +170,9 @@ def looks_like_unit(context: CheckContext) -> Finding:
             return context.make_finding("unit", True, text, todo=UNALIGNED_TODO, promised=True)
         return context.make_finding("unit", False, units or "the publisher states that every row is a different person")
     reasons = {name: repeated_identifier_reason(context.before[name]) for name in roles.identifiers}
-    others = [
-        name for name in context.before.columns if name not in roles.identifiers and name not in roles.confidential
-    ]
-    reasons |= {name: unit_reason(context.before, name) for name in others}
+    before = context.before.drop([copy for _, copy in context.guarantees.bounds.values()])
+    others = [name for name in before.columns if name not in roles.identifiers and name not in roles.confidential]
+    reasons |= {name: unit_reason(before, name) for name in others}
     caught = {name: reason for name, reason in reasons.items() if reason}
     text = "; ".join(f"{name!r} looks like a unit with several rows: {reason}" for name, reason in caught.items())
     first = next(iter(caught), "")

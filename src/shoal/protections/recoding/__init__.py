@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from shoal.engine.progress import Progress, silent
-from shoal.gate.promises import KAnonymity, LDiversity, TCloseness
+from shoal.gate.promises import Bounds, KAnonymity, LDiversity, TCloseness
 from shoal.protections.parameters import (
     Columns,
     ColumnSets,
@@ -60,7 +60,8 @@ RECODE = Protection(
             "shoal generalize if all records must have the same categories.",
         ),
     ),
-    promises=(KAnonymity, LDiversity, TCloseness),
+    promises=(KAnonymity, LDiversity, TCloseness, Bounds),
+    roles=("quasi", "weight", "order"),
     on_files="leaves.protect",
     on_files_options=(
         "k",
@@ -125,8 +126,11 @@ def recode(
         Option("Weight of columns in the loss.", typed="For example age=2,sex=1.", spelling=NumberPerColumn()),
     ] = None,
     style: Annotated[
-        Literal["text", "mean"],
-        Option("Write intervals and sets as text, or the mean or most frequent value of the group."),
+        Literal["text", "bounds", "mean"],
+        Option(
+            "How values are written. text: intervals and sets. bounds: two columns for a number or a date, such as "
+            "age_lower and age_upper, and sets as text. mean: the mean or the most frequent value of the group."
+        ),
     ] = "text",
     labels: LabelLength = "short",
     suppress: Annotated[

@@ -84,9 +84,30 @@ class RecodedColumn(ABC):
     def leaves(self) -> int:
         """The number of values that the share of a cell counts: m in ARX's granularity."""
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether two columns can bound its values: numbers and dates."""
+        return self.codes.numeric
+
     @abstractmethod
     def cover(self, labels: Ints, groups: int, full: bool) -> Cover:
         """Return what each group covers. full: whether long texts are written in full."""
+
+    def bounds(self, labels: Ints, groups: int) -> tuple[Floats, Floats]:
+        """Return the lower and the upper bound of each group, of numbers or days.
+
+        They are NaN if a value of the group is missing: bounds would not be true of it.
+        """
+        low, high = self._group_ends(labels, groups)
+        values = np.append(np.array(self.codes.values[: self.present], dtype=np.float64), np.nan)
+        first, last = _extremes(self.codes.codes, labels, groups, self.present)
+        low, high = np.fmin(low, values[first]), np.fmax(high, values[last])  # rounding may have moved an end inward
+        gap = _has(labels, self.codes.missing, groups)
+        return np.where(gap, np.nan, low), np.where(gap, np.nan, high)
+
+    def _group_ends(self, labels: Ints, groups: int) -> tuple[Floats, Floats]:
+        """Return the ends of the interval of each group, missing values aside."""
+        raise NotImplementedError(f"{self.name} has no intervals")
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +167,11 @@ class OrderedColumn(RecodedColumn):
         texts = [self._text(*pair.tolist()) for pair in pairs]
         exact = np.where(has_values, (lowest == highest) & (pairs[:, 2] == 0), True)
         return Cover(label.reshape(-1), _distinct(texts, []), losses, np.asarray(exact, dtype=bool))
+
+    def _group_ends(self, labels: Ints, groups: int) -> tuple[Floats, Floats]:
+        first, last = _extremes(self.codes.codes, labels, groups, self.present)
+        low, high = self._ends
+        return np.append(low, np.nan)[first], np.append(high, np.nan)[last]
 
     def _text(self, first: int, last: int, gap: int) -> str:
         missing = [missing_name(self.domain)] * bool(gap)
@@ -231,6 +257,35 @@ class TreeColumn(RecodedColumn):
         return NodeColumn(self.codes.codes, self.tree.ids[1:], costs)
 
     def cover(self, labels: Ints, groups: int, full: bool) -> Cover:
+        at, label = self._nodes(labels, groups)
+        losses = np.array([self.tree.losses[level, code] for level, code in at])
+        # Levels that repeat a leaf are the leaf itself: texts are those of the nodes.
+        named = [self.tree.names[level][code] for level, code in at]
+        texts, where = np.unique(named, return_inverse=True)
+        by_text = np.zeros(texts.size)
+        by_text[where] = losses
+        exact = np.zeros(texts.size, dtype=bool)
+        exact[where] = losses == 0
+        return Cover(where.reshape(-1)[label], [str(text) for text in texts], by_text, exact)
+
+    def _group_ends(self, labels: Ints, groups: int) -> tuple[Floats, Floats]:
+        at, label = self._nodes(labels, groups)
+        ends = np.array([self._node_ends(level, code) for level, code in at])
+        return ends[label, 0], ends[label, 1]
+
+    def _node_ends(self, level: int, code: int) -> tuple[float, float]:
+        """Return the ends of an interval, or the smallest and the largest value below another node."""
+        name = self.tree.names[level][code]
+        while name not in self.tree.ends and name.startswith("("):
+            name = name[1:-1]
+        if name in self.tree.ends and level > 0:
+            return self.tree.ends[name]
+        ids = self.tree.ids[level][: self.present]
+        below = [self.codes.values[c] for c in np.flatnonzero(ids == self.tree.ids[level][code]).tolist()]
+        return (float(min(below)), float(max(below))) if below else (np.nan, np.nan)
+
+    def _nodes(self, labels: Ints, groups: int) -> tuple[list[tuple[int, int]], Ints]:
+        """Return the lowest nodes that cover a group, as level and a value below, and the node of each group."""
         ids, count = self.tree.ids, self.tree.ids.shape[0]
         first = np.zeros(groups, dtype=np.int64)
         first[labels[::-1]] = np.arange(labels.size - 1, -1, -1)
@@ -243,15 +298,7 @@ class TreeColumn(RecodedColumn):
         nodes = ids[depth, value] + 0
         pairs, label = np.unique(np.column_stack([depth, nodes]), axis=0, return_inverse=True)
         at = [(int(level), int(np.flatnonzero(ids[level] == node)[0])) for level, node in pairs]
-        losses = np.array([self.tree.losses[level, code] for level, code in at])
-        # Levels that repeat a leaf are the leaf itself: texts are those of the nodes.
-        named = [self.tree.names[level][code] for level, code in at]
-        texts, where = np.unique(named, return_inverse=True)
-        by_text = np.zeros(texts.size)
-        by_text[where] = losses
-        exact = np.zeros(texts.size, dtype=bool)
-        exact[where] = losses == 0
-        return Cover(where.reshape(-1)[label.reshape(-1)], [str(text) for text in texts], by_text, exact)
+        return at, label.reshape(-1)
 
 
 @dataclass(frozen=True)

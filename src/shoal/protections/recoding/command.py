@@ -51,4 +51,5 @@ def rows_of_files(facts: Mapping[str, Any]) -> list[list[Any]]:
 
 def check_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the guarantees of a step as arguments of `shoal.check`; with sets, k holds over each set only."""
-    return {} if arguments.get("sets") else {name: arguments.get(name) for name in ("k", "l", "t", "distance")}
+    kept = {"bounds": True} if arguments.get("style") == "bounds" else {}
+    return kept | ({} if arguments.get("sets") else {name: arguments.get(name) for name in ("k", "l", "t", "distance")})

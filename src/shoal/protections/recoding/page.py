@@ -77,6 +77,7 @@ def _typical(release: Any) -> list[list[Any]]:
     chosen = first[np.linspace(0, first.size - 1, min(SHOWN, first.size)).astype(np.int64)]
     rows = []
     for record in chosen.tolist():
-        values = [release.protected[name].cell(record) for name in release.changed]
+        columns = [release.protected[name] for name in release.changed]
+        values = ["missing" if column.absent[record] else column.cell(record) for column in columns]
         rows.append([int(release.solution.sizes[labels[record]]), *values])
     return rows

@@ -18,7 +18,7 @@ from shoal.engine.partition.kernels.greedy import neighbours_in_order
 from shoal.engine.partition.partition import KPartition, by_first_record
 from shoal.engine.partition.search.prepared import SearchSettings
 from shoal.errors import Stopped, UsageError, check_k
-from shoal.gate.promises import Diversity
+from shoal.gate.promises import Bounds, Diversity
 from shoal.measures.anonymity import class_sizes
 from shoal.measures.diversity import distinct_l, t_closeness
 from shoal.notices import notice
@@ -33,9 +33,11 @@ from shoal.protections.recoding.release import RecodedRelease
 from shoal.protections.recoding.task import RecodingTask
 from shoal.protections.values import check_types, is_countable, is_finer, suppressed_beside, warn_of_identifiers
 from shoal.sources.reading import as_table, refuse_roles
+from shoal.table.bounds import Pairs, bound_column, doubled, pairs_of
 from shoal.table.coded_values import finite_codes
 from shoal.table.column import ColumnCodes
 from shoal.table.dates import date_text
+from shoal.table.frames import with_series
 from shoal.table.labels import SUPPRESSED
 from shoal.table.table import Table
 
@@ -108,15 +110,17 @@ def protect(
     k = check_k(k, table.rows)
     if not 0 <= output.suppress < 1:
         raise UsageError(f"suppress must be a share of the records: at least 0 and below 1, not {output.suppress!r}.")
-    if output.suppress and output.style == "mean":
+    if output.suppress and output.style != "text":
         raise UsageError("Suppressed records are stars, which need text. Use --style text, or remove --suppress.")
     options.check(names)
     chosen = (names,) if sets is None else check_sets(sets, names)
     columns = _columns_of(table, names, options)
+    if output.style == "bounds":
+        pairs_of([name for name in names if columns[name].is_bounded], table.columns)
     shared = [[columns[name] for name in names if name in part] for part in _joined(chosen)]
     if len(shared) > 1 and searching.checkpoint is not None:
         raise UsageError("A checkpoint holds one search, but each set of columns has its own. Remove --checkpoint.")
-    run = Recoding(table, shared, chosen, options.loss, confidentiality, searching)
+    run = Recoding(table, shared, chosen, options.loss, confidentiality, searching, output.style)
     first = Goal(k, None if confidentiality.l is None else confidentiality.rule().l, output.suppress)
     front_facts: dict[str, Any] = {}
     if front:
@@ -152,6 +156,7 @@ class Recoding:
     loss: str
     confidentiality: Confidentiality
     searching: RecodingSearch
+    style: str
 
     @property
     def highest_l(self) -> float:
@@ -181,7 +186,12 @@ class Recoding:
         every = [(part, column) for part in solution.groups for column in part.columns]
         covers = {column.name: column.cover(part.labels, part.count, False) for part, column in every}
         of_record = {column.name: covers[column.name].label[part.labels] for part, column in every}
-        losses = [_mean_loss(covers[column.name], of_record[column.name], part) for part, column in every]
+        losses = [
+            _bound_loss(column, covers[column.name], of_record[column.name], part)[0]
+            if self.style == "bounds" and column.is_bounded
+            else _mean_loss(covers[column.name], of_record[column.name], part)
+            for part, column in every
+        ]
         starred = solution.groups[0].starred if len(solution.groups) == 1 else np.zeros(self.table.rows, dtype=bool)
         smallest = min(
             int(class_sizes([of_record[name][~starred] for name in chosen]).min(initial=self.table.rows))
@@ -326,9 +336,18 @@ def _release(
     legend: dict[str, dict[str, list[str]]] = {}
     exact = np.ones(table.rows, dtype=bool)
     every = [(part, column) for part in groups for column in part.columns]
+    with_bounds = [column.name for _, column in every if output.style == "bounds" and column.is_bounded]
+    pairs = pairs_of(with_bounds, table.columns)
+    twice = doubled(table, pairs)
+    bounds: dict[str, Any] = {}
     for part, column in every:
         cover = column.cover(part.labels, part.count, output.full)
         of_record = cover.label[part.labels]
+        if column.name in pairs:
+            bounds |= _bound_columns(twice, column, pairs[column.name], part)
+            losses[column.name], is_exact = _bound_loss(column, cover, of_record, part)
+            exact &= is_exact
+            continue
         losses[column.name] = _mean_loss(cover, of_record, part)
         exact &= cover.is_exact[of_record] & ~part.starred
         used = np.unique(of_record[~part.starred])
@@ -340,14 +359,15 @@ def _release(
             new[column.name] = cells
     starred = groups[0].starred if len(groups) == 1 and groups[0].starred.any() else None
     unassigned = table.without_role() if starred is not None and table.roles.quasi else ()
-    changed = tuple(column.name for _, column in every)
+    names = [column.name for _, column in every]
+    changed = _as_released(names, pairs)
     by_name = dict(zip(confidential, rules.rules, strict=True))
     weights = np.array([column.weight for _, column in every])
-    per_column = np.array([losses[name] for name in changed])
+    per_column = np.array([losses[name] for name in names])
     counts = np.array([1.0 - 1.0 / max(1, column.leaves) for _, column in every])
     facts: dict[str, Any] = {
         "n": table.rows,
-        "d": len(changed),
+        "d": len(names),
         "k": k,
         "method": method,
         "loss": float((weights * per_column).sum() / weights.sum()),
@@ -360,16 +380,20 @@ def _release(
         "per_column": {column.name: {"kind": column.kind, "loss": losses[column.name]} for _, column in every},
         **({"lower_bound": bound} if bound is not None else {}),
         **front_facts,
-        **({"legend": legend} if legend and output.style == "text" else {}),
+        **({"legend": legend} if legend and output.style != "mean" else {}),
         **_search_facts(groups),
         **current().facts,
     }
     partition = KPartition(by_first_record(groups[0].labels)) if len(groups) == 1 else None
+    sets = tuple(_as_released(chosen, pairs) for chosen in sets)
     release = RecodedRelease(
         original=table,
-        frame=suppressed_beside(table.protected(new), unassigned, starred),
+        frame=suppressed_beside(with_series(twice.protected(new), bounds), unassigned, starred),
         changed=changed,
-        promises=class_promises(changed, sets, k, by_name),
+        promises=(
+            *class_promises(changed, sets, k, by_name),
+            *(Bounds(pair, name) for name, pair in pairs.items()),
+        ),
         k=None if sets else k,
         facts=facts,
         solution=partition,
@@ -382,6 +406,36 @@ def _release(
     facts |= diversity(groups, measured, by_name)
     facts |= {"effective_k": release.smallest_class(), **clock.read()}
     return release
+
+
+def _as_released(names: Sequence[str], pairs: Pairs) -> tuple[str, ...]:
+    """Return the names of the released columns: for a column with bounds, those of its pair."""
+    return tuple(released for name in names for released in pairs.get(name, (name,)))
+
+
+def _bound_columns(twice: Table, column: RecodedColumn, pair: tuple[str, str], part: RecordGroups) -> dict[str, Any]:
+    """Return the two columns that bound a column. twice: the table that has two copies of it."""
+    values, exact, labels = column.values, twice[pair[0]].is_exact, part.labels
+    ends = column.bounds(labels, part.count)
+    if not exact:  # float64 rounded the numbers, so the bounds go one step outward
+        ends = np.nextafter(ends[0], -np.inf), np.nextafter(ends[1], np.inf)
+    return {
+        name: bound_column(twice[name].series, end, labels, is_date=values.is_date, unit=values.unit, exact=exact)
+        for name, end in zip(pair, ends, strict=True)
+    }
+
+
+def _bound_loss(column: RecodedColumn, cover: Cover, of_record: Ints, part: RecordGroups) -> tuple[float, Bools]:
+    """Return the mean loss of a column with bounds, and which records have a single value.
+
+    If a group mixes values and missing ones, a pair without bounds says nothing, wherever it stands.
+    """
+    ends = column.bounds(part.labels, part.count)
+    nothing = np.isnan(ends[0])[part.labels]
+    is_mixed = bool((nothing & ~column.codes.missing).any())
+    losses = np.where(nothing & is_mixed, 1.0, cover.losses[of_record])
+    single = np.where(nothing, not is_mixed, ends[0][part.labels] == ends[1][part.labels])
+    return float(losses.mean()), np.asarray(single, dtype=bool)
 
 
 def _entries(cover: Cover) -> list[tuple[str, list[str]]]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,13 +27,14 @@ class Tree:
     """The node above each value of a column, on each level from the root to the values.
 
     ids: the number of the node, by level and value; equal numbers on a level are the same node. names: its name.
-    losses: the share of the leaves that are lost there. leaves: the number of leaves.
+    losses: the share of the leaves that are lost there. leaves: the number of leaves. ends: those of intervals by name.
     """
 
     ids: NDArray[np.int32]
     names: list[list[str]]
     losses: Floats
     leaves: int
+    ends: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 def taxonomy_tree(column: str, values: Sequence[Any], taxonomy: Taxonomy) -> Tree:
@@ -63,6 +64,7 @@ def interval_tree(column: str, values: ColumnValues, steps: Sequence[float] | No
     """Return intervals of rising width above numbers, months to decades above dates, or a root above names."""
     present = values.codes.values
     nodes: list[list[str]] = []
+    ends: dict[str, tuple[float, float]] = {}
     for value in present:
         if value is None or not values.codes.numeric:
             nodes.append([])
@@ -73,15 +75,16 @@ def interval_tree(column: str, values: ColumnValues, steps: Sequence[float] | No
         numbers = np.array([value for value in present if value is not None], dtype=np.float64)
         widths = _widths(column, numbers, steps)
         whole = bool((numbers == np.floor(numbers)).all()) and all(width == int(width) for width in widths)
-        above = [[_interval(value, width, whole) for width in reversed(widths)] for value in numbers.tolist()]
-        nodes = [*above, *nodes]
+        above = [[(value, width) for width in reversed(widths)] for value in numbers.tolist()]
+        nodes = [*([_interval(*place, whole) for place in path] for path in above), *nodes]
+        ends = {_interval(*place, whole): _ends(*place, whole) for path in above for place in path}
     names = [MISSING if v is None else _value_text(v, values) for v in present]
     below: Counter[tuple[str, ...]] = Counter(tuple(path[: i + 1]) for path in nodes for i in range(len(path)))
     paths = []
     for path, name in zip(nodes, names, strict=True):
         counted = [(node, below[tuple(path[: i + 1])]) for i, node in enumerate(path)]
         paths.append([(ANY, 0), *((node, size) for node, size in counted if 1 < size < len(present)), (name, 1)])
-    return _tree(paths, len(present))
+    return replace(_tree(paths, len(present)), ends=ends)
 
 
 def _value_text(value: Any, values: ColumnValues) -> str:
@@ -91,11 +94,16 @@ def _value_text(value: Any, values: ColumnValues) -> str:
 
 
 def _interval(value: float, width: float, whole: bool) -> str:
-    low = math.floor(value / width) * width
+    low, high = _ends(value, width, whole)
     if whole and width == 1:
         return number(low)
-    high = low + width - whole
     return f"[{number(low)}{' to ' if low < 0 else '-'}{number(high)}{']' if whole else ')'}"
+
+
+def _ends(value: float, width: float, whole: bool) -> tuple[float, float]:
+    """Return the lower and the upper end of the interval of this width that holds the value."""
+    low = math.floor(value / width) * width
+    return low, low + width - whole
 
 
 def _widths(column: str, numbers: Floats, steps: Sequence[float] | None) -> list[float]:

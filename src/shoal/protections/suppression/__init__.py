@@ -10,7 +10,7 @@ from shoal.engine.progress import Progress, silent
 from shoal.gate.promises import EverySubset, KAnonymity, KOfStars, OnlyStars, Reading
 from shoal.protections.parameters import Columns, ColumnSets, Effort, Seed, Threads
 from shoal.protections.protection import Option, Protection
-from shoal.spelling import ByColumn, Either, Number, Word
+from shoal.spelling import NumberPerColumn
 
 if TYPE_CHECKING:
     from shoal.engine.control import Control
@@ -75,8 +75,8 @@ def suppress(
         Mapping[str, float | str] | None,
         Option(
             f"Cost of a star in a column: above 0, or {NEVER}. It is 1 in the others.",
-            typed="For example age=3.",
-            spelling=ByColumn(Either((Word((NEVER,)), Number()), hint=f"X|{NEVER}")),
+            typed=f"For example age=3,sex={NEVER}.",
+            spelling=NumberPerColumn(f"COLUMN=X|{NEVER},…", (NEVER,)),
         ),
     ] = None,
     missing: Annotated[

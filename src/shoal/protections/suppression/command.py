@@ -39,6 +39,8 @@ def result_rows(facts: Mapping[str, Any]) -> list[list[Any]]:
     if facts["lower_bound"] is not None:
         what = "cost" if "cost" in facts else "stars"
         rows.append([f"no solution has fewer {what} than", f"{facts['lower_bound']:,g} (gap {facts['gap']:.2f} %)"])
+    if facts.get("all_subsets") is False:
+        rows.append(["sets of columns that may stay in a record", f"the best of {2 ** facts['d']:,}, not all"])
     return [*rows, ["CPU seconds", facts["cpu_seconds"]]]
 
 
