@@ -37,6 +37,36 @@ def node_cost(columns, rows):
     return total
 
 
+def greedy(cost_of, seeds, k):
+    """Greedy groups of k to 2k - 1 records, as sorted lists.
+
+    A group begins at the first seed that is left, takes the cheapest record until it has k, and then all that cost
+    nothing, as long as k others stay. Larger groups are split; the last records join where they cost least.
+    """
+    pool, groups, placed = list(seeds), [], set()
+    while len(pool) >= k:
+        p, group = pool.index(next(i for i in seeds if i not in placed)), []
+        while pool:
+            if group:
+                p = min(range(len(pool)), key=lambda q: cost_of([*group, pool[q]]))
+            if len(group) >= k and (len(pool) <= k or cost_of([*group, pool[p]]) > cost_of(group)):
+                break
+            group.append(pool[p])
+            placed.add(pool[p])
+            pool[p] = pool[-1]
+            pool.pop()
+        groups.append(sorted(group))
+    parts = []
+    for group in groups:
+        count = len(group) // k if len(group) > 2 * k - 1 else 1
+        parts.append([[i for at, i in enumerate(group) if at * count // len(group) == part] for part in range(count)])
+    groups = [first for first, *_ in parts] + [part for _, *others in parts for part in others]
+    for i in pool:
+        room = [group for group in groups if len(group) < 2 * k - 1]
+        min(room, key=lambda group: (len(group) + 1) * cost_of([*group, i]) - len(group) * cost_of(group)).append(i)
+    return sorted(map(sorted, groups))
+
+
 def keeps(values, whole, kind, least, c, t, ordered):
     """Whether the confidential values of a group keep l and t."""
     counts, n = Counter(values), len(values)

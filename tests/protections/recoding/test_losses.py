@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from reference import recoding as naive
 from shoal.engine.control import Control
+from shoal.engine.partition.kernels.greedy import greedy_groups
 from shoal.engine.partition.kernels.groups import build_state
 from shoal.engine.partition.kernels.rebuild import rebuild_groups
 from shoal.engine.partition.kernels.rules import GroupRules, keeps_rules
@@ -96,6 +97,23 @@ def test_nodes_cost_what_the_reference_says(seed: int, k: int, groups: int) -> N
     trees = [random_tree(rng, n, widths) for widths in ([3, 8, 20], [1], [2, 6])[: rng.integers(1, 4)]]
     loss = NodeLoss([NodeColumn(*tree) for tree in trees], k)
     check_state(loss, rebuilt(loss, seed), lambda rows: naive.node_cost(trees, rows))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32), st.integers(2, 4), st.integers(1, 9), st.sampled_from(["sets", "nodes"]))
+def test_greedy_groups_are_those_of_the_reference(seed: int, k: int, groups: int, kind: str) -> None:
+    rng = np.random.default_rng(seed)
+    n = k * groups + int(rng.integers(0, k))
+    if kind == "sets":
+        columns, made = random_sets(rng, n, [2, 70], [3])
+        loss, cost_of = ValueSetLoss(made, k), lambda rows: naive.set_cost(columns, rows)
+    else:
+        trees = [random_tree(rng, n, widths) for widths in ([2, 3], [1, 2])]
+        loss, cost_of = NodeLoss([NodeColumn(*tree) for tree in trees], k), lambda rows: naive.node_cost(trees, rows)
+    seeds = rng.permutation(n).astype(np.int32)
+    labels = greedy_groups(loss.marker, loss.state(), seeds, Control().flag)
+    found = sorted(np.flatnonzero(labels == a).tolist() for a in np.unique(labels))
+    assert found == naive.greedy(cost_of, seeds.tolist(), k)
 
 
 @pytest.mark.parametrize("kind", ["distinct", "entropy", "recursive"])

@@ -28,7 +28,7 @@ from shoal.protections.recoding.kernels.tree_nodes import LANES, TreeNodes
 from shoal.protections.recoding.kernels.value_sets import ValueSets
 
 FULL = 1 << 30  # what a record costs that loses everything
-ORDERS = 12  # random orders in which records are compared
+ORDERS = 8  # random orders in which records are compared
 REACH = 10  # records compared with each one, per order
 COARSE = 8  # intervals of an ordered column by which records are sorted first
 BOTH_UP_TO = 60_000  # numbers of the records up to which cuts from the top are tried as first groups too

@@ -29,7 +29,10 @@ from shoal.engine.partition.search.prepared import PreparedSearch, SearchSetting
 from shoal.engine.partition.space import SearchSpace, random_state_of
 from shoal.engine.partition.windows import at_once, in_windows
 
-BLOCKS = {"quick": 4_000, "standard": 6_000, "thorough": 16_000}  # records per block of the first groups
+# Pairs of records in the same block of the first groups, and the fewest and the most records per block: the time for
+# large files is linear.
+PAIRS = {"quick": 5e8, "standard": 3e9, "thorough": 1e10}
+BLOCKS = {"quick": (2_000, 8_000), "standard": (4_000, 50_000), "thorough": (10_000, 100_000)}
 # First and last temperature, as shares of the loss of the groups that are rebuilt: a short search must stay cold.
 HOT = {"quick": 0.01, "standard": 0.03, "thorough": 0.1}
 COLD = {"quick": 0.001, "standard": 0.001, "thorough": 0.003}
@@ -95,6 +98,16 @@ def temperatures(level: int, effort: str) -> tuple[float, float]:
     return hot * ratio ** (level / warm), hot * ratio ** ((level + 1) / warm)
 
 
+def block_of(n: int, k: int, effort: str) -> int:
+    """Return the number of records per block of the first groups.
+
+    >>> [block_of(n, 5, "quick") for n in (20_000, 100_000, 1_000_000)]
+    [8000, 5000, 2000]
+    """
+    fewest, most = BLOCKS[effort]
+    return max(20 * k, fewest, min(most, int(PAIRS[effort] / n)))
+
+
 def rebuild_windows(
     space: SearchSpace,
     g: Groups,
@@ -125,7 +138,7 @@ def rebuild_windows(
 def _first(search: PreparedSearch, start: NDArray[Any] | None) -> tuple[Indices, Chain]:
     """Return the first groups, by default made in blocks, and a chain that starts there."""
     if start is None:
-        labels = first_in_blocks(search, max(BLOCKS[search.settings.effort], 20 * search.loss.k))
+        labels = first_in_blocks(search, block_of(search.loss.n, search.loss.k, search.settings.effort))
     else:
         labels = by_first_record(search.in_memory_order(start)).astype(np.int32)
     return labels, Chain(labels.copy(), random_state_of(search.settings.seed, 1), search.proposals)
