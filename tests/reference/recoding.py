@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections import Counter
 
 
@@ -65,6 +66,35 @@ def greedy(cost_of, seeds, k):
         room = [group for group in groups if len(group) < 2 * k - 1]
         min(room, key=lambda group: (len(group) + 1) * cost_of([*group, i]) - len(group) * cost_of(group)).append(i)
     return sorted(map(sorted, groups))
+
+
+def mondrian(columns, named, k):
+    """The groups of strict Mondrian, as sorted lists. Names are halved in the order in which they occur."""
+
+    def span(c, rows):
+        held = [columns[c][i] for i in rows]
+        return len(set(held)) if named[c] else max(held) - min(held)
+
+    whole = [span(c, range(len(columns[0]))) or 1 for c in range(len(columns))]
+
+    def parts(rows):
+        spans = [span(c, rows) / whole[c] for c in range(len(columns))]
+        for c in sorted(range(len(columns)), key=lambda c: -spans[c]):
+            held = [columns[c][i] for i in rows]
+            if named[c]:
+                names = list(dict.fromkeys(held))
+                tries = [[v in names[: len(names) // 2] for v in held]]
+            else:
+                tries = [[v < statistics.median(held) for v in held], [v <= statistics.median(held) for v in held]]
+            for left in tries:
+                if min(sum(left), len(left) - sum(left)) >= k:
+                    sides = [i for i, is_left in zip(rows, left, strict=True) if is_left]
+                    return parts(sides) + parts([i for i in rows if i not in sides])
+            # The cut that was tried last leaves its order behind for the next column.
+            rows = [i for i, is_left in sorted(zip(rows, tries[-1], strict=True), key=lambda pair: not pair[1])]
+        return [sorted(rows)]
+
+    return sorted(parts(list(range(len(columns[0])))))
 
 
 def keeps(values, whole, kind, least, c, t, ordered):

@@ -12,12 +12,13 @@ from shoal.engine.control import Control
 from shoal.engine.partition.kernels.greedy import greedy_groups
 from shoal.engine.partition.kernels.groups import build_state
 from shoal.engine.partition.kernels.rebuild import rebuild_groups
-from shoal.engine.partition.kernels.rules import GroupRules, keeps_rules
+from shoal.engine.partition.kernels.rules import GroupRules, keeps_rules, no_rules
 from shoal.engine.partition.partition import KPartition
 from shoal.engine.partition.search.prepared import SearchSettings
 from shoal.engine.partition.search.rebuild import rebuild
 from shoal.errors import InputError
 from shoal.protections.class_rules import Rule, rules_of
+from shoal.protections.recoding.kernels.mondrian import median_cuts
 from shoal.protections.recoding.losses import NodeColumn, NodeLoss, SetColumn, ValueSetLoss
 
 QUICK = SearchSettings(seed=1, effort="quick")
@@ -114,6 +115,18 @@ def test_greedy_groups_are_those_of_the_reference(seed: int, k: int, groups: int
     labels = greedy_groups(loss.marker, loss.state(), seeds, Control().flag)
     found = sorted(np.flatnonzero(labels == a).tolist() for a in np.unique(labels))
     assert found == naive.greedy(cost_of, seeds.tolist(), k)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.integers(2, 4), st.integers(1, 60))
+def test_mondrian_is_that_of_the_reference(seed: int, k: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    columns = [rng.integers(0, size, n) for size in rng.choice([1, 2, 3, 9, 50], rng.integers(1, 5))]
+    named = rng.random(len(columns)) < 0.5
+    values = np.column_stack(columns).astype(np.float64)
+    labels = median_cuts(no_rules(n), values, named.astype(np.uint8), int(values.max()), k, 0, Control().flag)
+    found = sorted(np.flatnonzero(labels == a).tolist() for a in np.unique(labels))
+    assert found == naive.mondrian([column.tolist() for column in columns], named.tolist(), k)
 
 
 @pytest.mark.parametrize("kind", ["distinct", "entropy", "recursive"])

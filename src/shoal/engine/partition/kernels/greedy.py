@@ -198,7 +198,7 @@ def cheapest(loss: Any, g: Groups, bench: Bench, left: int, least: Floats) -> in
     """Return the place, among the first `left` of the pool, of the record that costs least in the group of the bench.
 
     least: by place, what the group would cost per record with that record, at least. If a group never costs less per
-    record when it grows, what it would have cost when it was smaller often tells that a record is not the cheapest.
+    record when it grows, what it would have cost when it was smaller often rules a record out.
     """
     cost = group_cost(loss, g.x, g.w, bench.summary, bench.mass, bench.member, bench.size, 0)
     is_unknown, grown = bench.size[0] == 1 or not only_rises(loss), bench.size[0] + 1
