@@ -29,6 +29,7 @@ from shoal.protections.recoding.kernels.value_sets import ValueSets
 
 FULL = 1 << 30  # what a record costs that loses everything
 ORDERS = 8  # random orders in which records are compared
+LARGE, FEWER_ORDERS = 200_000, 4  # more records than that are compared in fewer orders
 REACH = 10  # records compared with each one, per order
 COARSE = 8  # intervals of an ordered column by which records are sorted first
 BOTH_UP_TO = 60_000  # numbers of the records up to which cuts from the top are tried as first groups too
@@ -107,7 +108,8 @@ class RecodingLoss(GroupLoss):
     def neighbours(self, count: int, *, seed: int, threads: int) -> tuple[Indices, Floats]:
         count = min(count, self.n - 1)
         rng = np.random.default_rng(seed)
-        keys = (random_sort_key(self._keys, rng) for _ in range(ORDERS if self.n > REACH else 1))
+        count_of_orders = 1 if self.n <= REACH else ORDERS if self.n <= LARGE else FEWER_ORDERS
+        keys = (random_sort_key(self._keys, rng) for _ in range(count_of_orders))
         orders = (np.argsort(key, kind="stable") for key in keys)
         near, far = neighbours_in_orders(self.marker, self.state(), orders, REACH, count)
         self.ease = far[:, : max(1, min(self.k - 1, count))].max(axis=1)
