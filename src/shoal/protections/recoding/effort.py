@@ -6,7 +6,7 @@ from shoal.engine.effort import EFFORTS
 from shoal.errors import check_choice
 
 # Rebuilds per record at n = 20,000 and k = 5; the power of 20,000 / n by which they fall; the fewest per record.
-_WORK = {"quick": (14.0, 1.5, 2.0), "standard": (160.0, 1.5, 4.0), "thorough": (300.0, 0.8, 20.0)}
+_WORK = {"quick": (14.0, 1.5, 2.0), "standard": (160.0, 1.5, 4.0), "thorough": (300.0, 0.5, 20.0)}
 _SMALL = {"quick": 8_000, "standard": 8_000, "thorough": 2_000}  # smaller files have the same work per record
 
 

@@ -37,6 +37,7 @@ BLOCKS = {"quick": (2_000, 8_000), "standard": (4_000, 50_000), "thorough": (10_
 HOT = {"quick": 0.01, "standard": 0.03, "thorough": 0.1}
 COLD = {"quick": 0.001, "standard": 0.001, "thorough": 0.003}
 FROZEN = 0.08  # the last share of the work, which accepts no loss
+LOST = 0.64  # columns that a record loses; where the first groups lose more, the search is as much colder
 LEVELS = 40  # temperatures
 POOLED = 3  # groups that are rebuilt at once, at most
 DISSOLVED = 0.05  # the share of rebuilds that try to make one group fewer
@@ -62,6 +63,8 @@ def rebuild(
     [space] = control.run([lambda: search.space])
     first, chain = _resumed(search.checkpoint) if settings.resume else _first(search, start)
     before = space.state(first)[1]
+    # A move changes about one column, so it is a smaller share of the loss where a group has lost many columns.
+    scale = min(1.0, LOST * loss.column_cost * loss.n / before) if before > 0 else 1.0
     stages = [search.stage(loss.first_name, search.total, before)]
     g, now = space.state(chain.labels)
     control.done = float(chain.done)
@@ -69,7 +72,7 @@ def rebuild(
     for level in range(round(chain.done * LEVELS / work), LEVELS):
         if control.stopped:
             break
-        high, low = temperatures(level, settings.effort)
+        high, low = (scale * temperature for temperature in temperatures(level, settings.effort))
         control.run([partial(rebuild_windows, space, g, random_state, work / loss.n / LEVELS, high, low, control)])
         if not control.stopped:
             now = float(build_state(space.marker, g))
