@@ -90,8 +90,6 @@ def mondrian(columns, named, k):
                 if min(sum(left), len(left) - sum(left)) >= k:
                     sides = [i for i, is_left in zip(rows, left, strict=True) if is_left]
                     return parts(sides) + parts([i for i in rows if i not in sides])
-            # The cut that was tried last leaves its order behind for the next column.
-            rows = [i for i, is_left in sorted(zip(rows, tries[-1], strict=True), key=lambda pair: not pair[1])]
         return [sorted(rows)]
 
     return sorted(parts(list(range(len(columns[0])))))

@@ -14,4 +14,4 @@ def rebuilds(n: int, k: int, effort: str) -> int:
     """Return how many times groups are rebuilt in all; a rebuild of larger groups takes longer."""
     per_record, power, fewest = _WORK[check_choice("effort", effort, EFFORTS)]
     per_record = max(fewest, per_record * (20_000.0 / max(n, _SMALL[effort])) ** power)
-    return max(1_000, int(n * per_record * min(1.0, (5.0 / k) ** 1.2)))
+    return max(1_000, int(n * per_record * min(1.0, (5.0 / k) ** 1.1)))

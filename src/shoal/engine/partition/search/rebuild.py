@@ -32,7 +32,7 @@ from shoal.engine.partition.windows import at_once, in_windows
 # Pairs of records in the same block of the first groups, and the fewest and the most records per block: the time for
 # large files is linear.
 PAIRS = {"quick": 5e8, "standard": 3e9, "thorough": 1e10}
-BLOCKS = {"quick": (2_000, 8_000), "standard": (4_000, 50_000), "thorough": (10_000, 100_000)}
+BLOCKS = {"quick": (4_000, 8_000), "standard": (4_000, 50_000), "thorough": (10_000, 100_000)}
 # First and last temperature, as shares of the loss of the groups that are rebuilt: a short search must stay cold.
 HOT = {"quick": 0.01, "standard": 0.03, "thorough": 0.1}
 COLD = {"quick": 0.001, "standard": 0.001, "thorough": 0.003}
@@ -105,7 +105,7 @@ def block_of(n: int, k: int, effort: str) -> int:
     """Return the number of records per block of the first groups.
 
     >>> [block_of(n, 5, "quick") for n in (20_000, 100_000, 1_000_000)]
-    [8000, 5000, 2000]
+    [8000, 5000, 4000]
     """
     fewest, most = BLOCKS[effort]
     return max(20 * k, fewest, min(most, int(PAIRS[effort] / n)))

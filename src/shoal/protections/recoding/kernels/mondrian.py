@@ -149,6 +149,7 @@ def median_cuts(
                 ):
                     break
                 middle = -1
+                order[first:last] = np.sort(order[first:last])  # as before the cut
             if middle >= 0:
                 break
         if middle < 0:
