@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections import Counter
 
 
@@ -35,6 +36,63 @@ def node_cost(columns, rows):
             depth += 1
         total += int(costs[depth][values[0]])
     return total
+
+
+def greedy(cost_of, seeds, k):
+    """Greedy groups of k to 2k - 1 records, as sorted lists.
+
+    A group begins at the first seed that is left, takes the cheapest record until it has k, and then all that cost
+    nothing, as long as k others stay. Larger groups are split; the last records join where they cost least.
+    """
+    pool, groups, placed = list(seeds), [], set()
+    while len(pool) >= k:
+        p, group = pool.index(next(i for i in seeds if i not in placed)), []
+        while pool:
+            if group:
+                p = min(range(len(pool)), key=lambda q: cost_of([*group, pool[q]]))
+            if len(group) >= k and (len(pool) <= k or cost_of([*group, pool[p]]) > cost_of(group)):
+                break
+            group.append(pool[p])
+            placed.add(pool[p])
+            pool[p] = pool[-1]
+            pool.pop()
+        groups.append(sorted(group))
+    parts = []
+    for group in groups:
+        count = len(group) // k if len(group) > 2 * k - 1 else 1
+        parts.append([[i for at, i in enumerate(group) if at * count // len(group) == part] for part in range(count)])
+    groups = [first for first, *_ in parts] + [part for _, *others in parts for part in others]
+    for i in pool:
+        room = [group for group in groups if len(group) < 2 * k - 1]
+        min(room, key=lambda group: (len(group) + 1) * cost_of([*group, i]) - len(group) * cost_of(group)).append(i)
+    return sorted(map(sorted, groups))
+
+
+def mondrian(columns, named, k):
+    """The groups of strict Mondrian, as sorted lists. Names are halved in the order in which they occur."""
+
+    def span(c, rows):
+        held = [columns[c][i] for i in rows]
+        return len(set(held)) if named[c] else max(held) - min(held)
+
+    whole = [span(c, range(len(columns[0]))) or 1 for c in range(len(columns))]
+
+    def parts(rows):
+        spans = [span(c, rows) / whole[c] for c in range(len(columns))]
+        for c in sorted(range(len(columns)), key=lambda c: -spans[c]):
+            held = [columns[c][i] for i in rows]
+            if named[c]:
+                names = list(dict.fromkeys(held))
+                tries = [[v in names[: len(names) // 2] for v in held]]
+            else:
+                tries = [[v < statistics.median(held) for v in held], [v <= statistics.median(held) for v in held]]
+            for left in tries:
+                if min(sum(left), len(left) - sum(left)) >= k:
+                    sides = [i for i, is_left in zip(rows, left, strict=True) if is_left]
+                    return parts(sides) + parts([i for i in rows if i not in sides])
+        return [sorted(rows)]
+
+    return sorted(parts(list(range(len(columns[0])))))
 
 
 def keeps(values, whole, kind, least, c, t, ordered):

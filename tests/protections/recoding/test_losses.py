@@ -9,14 +9,16 @@ from hypothesis import strategies as st
 
 from reference import recoding as naive
 from shoal.engine.control import Control
+from shoal.engine.partition.kernels.greedy import greedy_groups
 from shoal.engine.partition.kernels.groups import build_state
 from shoal.engine.partition.kernels.rebuild import rebuild_groups
-from shoal.engine.partition.kernels.rules import GroupRules, keeps_rules
+from shoal.engine.partition.kernels.rules import GroupRules, keeps_rules, no_rules
 from shoal.engine.partition.partition import KPartition
 from shoal.engine.partition.search.prepared import SearchSettings
 from shoal.engine.partition.search.rebuild import rebuild
 from shoal.errors import InputError
 from shoal.protections.class_rules import Rule, rules_of
+from shoal.protections.recoding.kernels.mondrian import median_cuts
 from shoal.protections.recoding.losses import NodeColumn, NodeLoss, SetColumn, ValueSetLoss
 
 QUICK = SearchSettings(seed=1, effort="quick")
@@ -96,6 +98,35 @@ def test_nodes_cost_what_the_reference_says(seed: int, k: int, groups: int) -> N
     trees = [random_tree(rng, n, widths) for widths in ([3, 8, 20], [1], [2, 6])[: rng.integers(1, 4)]]
     loss = NodeLoss([NodeColumn(*tree) for tree in trees], k)
     check_state(loss, rebuilt(loss, seed), lambda rows: naive.node_cost(trees, rows))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32), st.integers(2, 4), st.integers(1, 9), st.sampled_from(["sets", "nodes"]))
+def test_greedy_groups_are_those_of_the_reference(seed: int, k: int, groups: int, kind: str) -> None:
+    rng = np.random.default_rng(seed)
+    n = k * groups + int(rng.integers(0, k))
+    if kind == "sets":
+        columns, made = random_sets(rng, n, [2, 70], [3])
+        loss, cost_of = ValueSetLoss(made, k), lambda rows: naive.set_cost(columns, rows)
+    else:
+        trees = [random_tree(rng, n, widths) for widths in ([2, 3], [1, 2])]
+        loss, cost_of = NodeLoss([NodeColumn(*tree) for tree in trees], k), lambda rows: naive.node_cost(trees, rows)
+    seeds = rng.permutation(n).astype(np.int32)
+    labels = greedy_groups(loss.marker, loss.state(), seeds, Control().flag)
+    found = sorted(np.flatnonzero(labels == a).tolist() for a in np.unique(labels))
+    assert found == naive.greedy(cost_of, seeds.tolist(), k)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.integers(2, 4), st.integers(1, 60))
+def test_mondrian_is_that_of_the_reference(seed: int, k: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    columns = [rng.integers(0, size, n) for size in rng.choice([1, 2, 3, 9, 50], rng.integers(1, 5))]
+    named = rng.random(len(columns)) < 0.5
+    values = np.column_stack(columns).astype(np.float64)
+    labels = median_cuts(no_rules(n), values, named.astype(np.uint8), int(values.max()), k, 0, Control().flag)
+    found = sorted(np.flatnonzero(labels == a).tolist() for a in np.unique(labels))
+    assert found == naive.mondrian([column.tolist() for column in columns], named.tolist(), k)
 
 
 @pytest.mark.parametrize("kind", ["distinct", "entropy", "recursive"])

@@ -24,7 +24,8 @@ class GroupLoss(ABC):
     summary_type: the type of these numbers. first_name: the name of `first` in a report. looks_around: whether
     `variants` finds groups. starts_whole: whether `first` needs all records at once, so that a search must not call it
     for blocks of them. is_rebuilt: whether the search rebuilds whole groups instead of moving single records.
-    rule_room: the numbers that its rules need to check a group.
+    rule_room: the numbers that its rules need to check a group. column_cost: what a record costs that loses one column,
+    for the temperatures of the search that rebuilds groups.
     """
 
     marker: Any
@@ -39,6 +40,7 @@ class GroupLoss(ABC):
     starts_whole: bool = False
     is_rebuilt: bool = False
     rule_room: int = 0
+    column_cost: float = np.inf
 
     @property
     def n(self) -> int:

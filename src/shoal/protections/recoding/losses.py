@@ -28,10 +28,11 @@ from shoal.protections.recoding.kernels.tree_nodes import LANES, TreeNodes
 from shoal.protections.recoding.kernels.value_sets import ValueSets
 
 FULL = 1 << 30  # what a record costs that loses everything
-ORDERS = 12  # random orders in which records are compared
+ORDERS = 8  # random orders in which records are compared
+LARGE, FEWER_ORDERS = 200_000, 4  # more records than that are compared in fewer orders
 REACH = 10  # records compared with each one, per order
 COARSE = 8  # intervals of an ordered column by which records are sorted first
-BOTH_UP_TO = 60_000  # numbers of the records up to which cuts from the top are tried as first groups too
+BOTH_UP_TO = 60_000  # numbers of a file up to which cuts from the top are tried as first groups too
 WORD = 64  # names that the bits of a word hold
 SAMPLE, CUTS = 300, 3  # records that decide a cut, and random cuts that are tried per column
 COARSE_NODE = 1_000  # up to so many records, fewer decide it: the cut only sets their order in memory
@@ -40,7 +41,8 @@ COARSE_NODE = 1_000  # up to so many records, fewer decide it: the cut only sets
 class RecodingLoss(GroupLoss):
     """What the losses of recoding share. `records` has one row per record; the first `ordered` columns have an order.
 
-    ease: how far the nearest records are, by record; greedy groups begin where it is least.
+    ease: how far the nearest records are, by record; greedy groups begin where it is least. whole: how many records
+    the file has of which these are a part.
     """
 
     first_name = "greedy groups"
@@ -48,6 +50,7 @@ class RecodingLoss(GroupLoss):
     ordered: int
     rules: GroupRules
     ease: Floats | None = None
+    whole: int = 0
 
     @property
     def rule_room(self) -> int:  # type: ignore[override]
@@ -80,7 +83,7 @@ class RecodingLoss(GroupLoss):
         labels = greedy_groups(self.marker, self.state(), seeds, current().flag)
         current().check()
         greedy = KPartition(labels.astype(np.int64))
-        if self.records.size > BOTH_UP_TO:
+        if max(self.n, self.whole) * self.records.shape[1] > BOTH_UP_TO:
             return greedy
         cut = KPartition(self._of_most(self.cut_groups(0)))
         return greedy if self.of(greedy) <= self.of(cut) else cut
@@ -107,7 +110,8 @@ class RecodingLoss(GroupLoss):
     def neighbours(self, count: int, *, seed: int, threads: int) -> tuple[Indices, Floats]:
         count = min(count, self.n - 1)
         rng = np.random.default_rng(seed)
-        keys = (random_sort_key(self._keys, rng) for _ in range(ORDERS if self.n > REACH else 1))
+        count_of_orders = 1 if self.n <= REACH else ORDERS if self.n <= LARGE else FEWER_ORDERS
+        keys = (random_sort_key(self._keys, rng) for _ in range(count_of_orders))
         orders = (np.argsort(key, kind="stable") for key in keys)
         near, far = neighbours_in_orders(self.marker, self.state(), orders, REACH, count)
         self.ease = far[:, : max(1, min(self.k - 1, count))].max(axis=1)
@@ -189,6 +193,7 @@ class ValueSetLoss(RecodingLoss):
 
     def __init__(self, columns: Sequence[SetColumn], k: int, rules: GroupRules | None = None) -> None:
         columns = sorted(columns, key=lambda column: column.kind)
+        self.column_cost = FULL / len(columns)
         self.values = np.array([column.values for column in columns], dtype=np.int64)
         self.unit = np.array([column.unit for column in columns], dtype=np.int64)
         self.ordered = sum(column.kind == 0 for column in columns)
@@ -238,6 +243,7 @@ class ValueSetLoss(RecodingLoss):
         part = object.__new__(ValueSetLoss)
         part.__dict__.update(self.__dict__)
         part.__dict__.pop("_keys", None)
+        part.whole = max(self.n, self.whole)
         part._hold(self.records[rows], self.k, self._taken(rows))
         part.ease = None if self.ease is None else self.ease[rows]
         return part
@@ -277,6 +283,7 @@ class NodeLoss(RecodingLoss):
     ordered = 0
 
     def __init__(self, columns: Sequence[NodeColumn], k: int, rules: GroupRules | None = None) -> None:
+        self.column_cost = FULL / len(columns)
         ids, rises = [], []
         for column in columns:
             step = (column.costs[:-1] - column.costs[1:]).astype(np.int32)
@@ -322,6 +329,7 @@ class NodeLoss(RecodingLoss):
 
     def part(self, rows: Any) -> NodeLoss:
         part = object.__new__(NodeLoss)
+        part.column_cost, part.whole = self.column_cost, max(self.n, self.whole)
         part._hold(self.records[rows], self.rises[rows], self.k, self._taken(rows))
         part.ease = None if self.ease is None else self.ease[rows]
         return part

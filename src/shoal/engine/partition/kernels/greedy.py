@@ -19,9 +19,9 @@ from shoal.arrays import Bytes, Floats, Indices
 from shoal.engine.kernels.compiling import bare, inner, kernel
 from shoal.engine.kernels.randomness import below
 from shoal.engine.partition.kernels.groups import Groups
-from shoal.engine.partition.kernels.losses import apart, group_cost, is_allowed, joining, note_entering
+from shoal.engine.partition.kernels.losses import apart, group_cost, is_allowed, joining, note_entering, only_rises
 from shoal.engine.partition.kernels.neighbours import insert
-from shoal.engine.partition.kernels.rebuild import Bench, add, cheapest
+from shoal.engine.partition.kernels.rebuild import Bench, add
 
 SMALL_SAMPLE = 24
 
@@ -193,9 +193,32 @@ def cut_from_top(
     return starts[: leaves + 1].copy()
 
 
+@bare
+def cheapest(loss: Any, g: Groups, bench: Bench, left: int, least: Floats) -> int:
+    """Return the place, among the first `left` of the pool, of the record that costs least in the group of the bench.
+
+    least: by place, what the group would cost per record with that record, at least. If a group never costs less per
+    record when it grows, what it would have cost when it was smaller often rules a record out.
+    """
+    cost = group_cost(loss, g.x, g.w, bench.summary, bench.mass, bench.member, bench.size, 0)
+    is_unknown, grown = bench.size[0] == 1 or not only_rises(loss), bench.size[0] + 1
+    best, per_record, where = np.inf, np.inf, 0
+    for p in range(left):
+        if is_unknown or least[p] < per_record:
+            i = bench.pool[p]
+            more = joining(loss, g.x, g.w, bench.summary, bench.mass, bench.member, bench.size, 0, i, best)
+            least[p] = (more + cost) / grown
+            if more < best:
+                best, per_record, where = more, least[p], p
+    return int(where)
+
+
 @kernel(lambda loss, groups: ("int32[::1]", loss, groups, "int32[::1]", "uint8[::1]"))
 def greedy_groups(loss: Any, g: Groups, seeds: Indices, flag: Bytes) -> Indices:
-    """Return labels of greedy groups of k to `most` records; a group begins at the first record left in `seeds`."""
+    """Return labels of greedy groups of k to `most` records; a group begins at the first record left in `seeds`.
+
+    With a loss that only rises, a group takes all records that cost nothing, and is split afterwards.
+    """
     n = seeds.size
     bench = Bench(
         np.zeros((1, g.summary.shape[1]), dtype=g.summary.dtype),
@@ -209,7 +232,7 @@ def greedy_groups(loss: Any, g: Groups, seeds: Indices, flag: Bytes) -> Indices:
     pool = bench.pool
     label = np.full(n, -1, dtype=np.int32)
     groups, left, at = 0, n, 0
-    place = np.empty(n, dtype=np.int32)
+    place, least = np.empty(n, dtype=np.int32), np.empty(n)
     for p in range(n):
         place[pool[p]] = p
     while left >= g.k:
@@ -220,9 +243,9 @@ def greedy_groups(loss: Any, g: Groups, seeds: Indices, flag: Bytes) -> Indices:
         bench.size[0] = 0
         bench.mass[0] = 0.0
         p = place[seeds[at]]
-        while bench.size[0] < g.most and left > 0:
+        while left > 0 and (bench.size[0] < g.most or only_rises(loss)):
             if bench.size[0] > 0:
-                p = cheapest(loss, g, bench, 0, 0, left)
+                p = cheapest(loss, g, bench, left, least)
             i = pool[p]
             if bench.size[0] >= g.k:  # only records that cost nothing but their own share
                 size, cost = (
@@ -232,14 +255,39 @@ def greedy_groups(loss: Any, g: Groups, seeds: Indices, flag: Bytes) -> Indices:
                 more = joining(loss, g.x, g.w, bench.summary, bench.mass, bench.member, bench.size, 0, i, np.inf)
                 if more > cost / size or left <= g.k:
                     break
-            add(loss, g, bench, 0, i)
+            if bench.size[0] < g.most:
+                add(loss, g, bench, 0, i)
             label[i] = groups
             left -= 1
-            pool[p] = pool[left]
+            pool[p], least[p] = pool[left], least[left]
             place[pool[p]] = p
         groups += 1
+    groups = split_large(label, groups, g.k, g.most)
     join_nearest(loss, g, bench, label, groups, left)
     return label
+
+
+@inner
+def split_large(label: Indices, groups: int, k: int, most: int) -> int:
+    """Split every group of more than `most` records into parts of k or a few more; return the number of groups."""
+    size, seen = np.zeros(groups, dtype=np.int64), np.zeros(groups, dtype=np.int64)
+    for i in range(label.size):
+        if label[i] >= 0:
+            size[label[i]] += 1
+    first = np.zeros(groups, dtype=np.int64)
+    count = groups
+    for a in range(groups):
+        first[a] = count - 1
+        if size[a] > most:
+            count += size[a] // k - 1
+    for i in range(label.size):
+        a = label[i]
+        if a >= 0 and size[a] > most:
+            part = seen[a] * (size[a] // k) // size[a]
+            seen[a] += 1
+            if part > 0:
+                label[i] = first[a] + part
+    return int(count)
 
 
 @inner

@@ -26,6 +26,8 @@ whole groups (`rebuild.py`) needs `is_allowed` and
     joining(loss, x, w, summary, mass, member, size, b, i, limit)   change of b's cost if i joins, rules ignored; or
                                                                     any number from `limit` on if it is not smaller
     group_cost(loss, x, w, summary, mass, member, size, a)          a's cost, read from its row
+    only_rises(loss)                                                whether a group that grows never costs less per
+                                                                    record; for greedy groups
 """
 
 from __future__ import annotations
@@ -73,6 +75,10 @@ def joining(*_: Any) -> float:
 
 
 def group_cost(*_: Any) -> float:
+    raise NotImplementedError
+
+
+def only_rises(*_: Any) -> bool:
     raise NotImplementedError
 
 

@@ -29,11 +29,15 @@ from shoal.engine.partition.search.prepared import PreparedSearch, SearchSetting
 from shoal.engine.partition.space import SearchSpace, random_state_of
 from shoal.engine.partition.windows import at_once, in_windows
 
-BLOCKS = {"quick": 4_000, "standard": 6_000, "thorough": 16_000}  # records per block of the first groups
+# Pairs of records in the same block of the first groups, and the fewest and the most records per block: the time for
+# large files is linear.
+PAIRS = {"quick": 5e8, "standard": 3e9, "thorough": 1e10}
+BLOCKS = {"quick": (4_000, 8_000), "standard": (4_000, 50_000), "thorough": (10_000, 100_000)}
 # First and last temperature, as shares of the loss of the groups that are rebuilt: a short search must stay cold.
 HOT = {"quick": 0.01, "standard": 0.03, "thorough": 0.1}
 COLD = {"quick": 0.001, "standard": 0.001, "thorough": 0.003}
 FROZEN = 0.08  # the last share of the work, which accepts no loss
+LOST = 0.64  # columns that a record loses; where the first groups lose more, the search is as much colder
 LEVELS = 40  # temperatures
 POOLED = 3  # groups that are rebuilt at once, at most
 DISSOLVED = 0.05  # the share of rebuilds that try to make one group fewer
@@ -59,6 +63,8 @@ def rebuild(
     [space] = control.run([lambda: search.space])
     first, chain = _resumed(search.checkpoint) if settings.resume else _first(search, start)
     before = space.state(first)[1]
+    # A move changes about one column, so it is a smaller share of the loss where a group has lost many columns.
+    scale = min(1.0, LOST * loss.column_cost * loss.n / before) if before > 0 else 1.0
     stages = [search.stage(loss.first_name, search.total, before)]
     g, now = space.state(chain.labels)
     control.done = float(chain.done)
@@ -66,7 +72,7 @@ def rebuild(
     for level in range(round(chain.done * LEVELS / work), LEVELS):
         if control.stopped:
             break
-        high, low = temperatures(level, settings.effort)
+        high, low = (scale * temperature for temperature in temperatures(level, settings.effort))
         control.run([partial(rebuild_windows, space, g, random_state, work / loss.n / LEVELS, high, low, control)])
         if not control.stopped:
             now = float(build_state(space.marker, g))
@@ -93,6 +99,16 @@ def temperatures(level: int, effort: str) -> tuple[float, float]:
         return 0.0, 0.0
     hot, ratio = HOT[effort], COLD[effort] / HOT[effort]
     return hot * ratio ** (level / warm), hot * ratio ** ((level + 1) / warm)
+
+
+def block_of(n: int, k: int, effort: str) -> int:
+    """Return the number of records per block of the first groups.
+
+    >>> [block_of(n, 5, "quick") for n in (20_000, 100_000, 1_000_000)]
+    [8000, 5000, 4000]
+    """
+    fewest, most = BLOCKS[effort]
+    return max(20 * k, fewest, min(most, int(PAIRS[effort] / n)))
 
 
 def rebuild_windows(
@@ -125,7 +141,7 @@ def rebuild_windows(
 def _first(search: PreparedSearch, start: NDArray[Any] | None) -> tuple[Indices, Chain]:
     """Return the first groups, by default made in blocks, and a chain that starts there."""
     if start is None:
-        labels = first_in_blocks(search, max(BLOCKS[search.settings.effort], 20 * search.loss.k))
+        labels = first_in_blocks(search, block_of(search.loss.n, search.loss.k, search.settings.effort))
     else:
         labels = by_first_record(search.in_memory_order(start)).astype(np.int32)
     return labels, Chain(labels.copy(), random_state_of(search.settings.seed, 1), search.proposals)

@@ -233,6 +233,11 @@ def _rule_room(loss: Any) -> int:
     return int(loss.reference.size)
 
 
+@implement(losses.only_rises, Changes)
+def _only_rises(loss: Any) -> bool:
+    return False
+
+
 @implement(losses.is_allowed, Changes)
 def _is_allowed(
     loss: Any, x: Any, w: Any, summary: Any, mass: Any, member: Any, size: Any, a: int, counts: Any

@@ -2,7 +2,8 @@
 
 a node is cut at the column with the widest span, as a share of its span in the file, if both sides keep k and the
     rules; else at the next one
-numbers are cut at the median: values below it go left; names are halved in the order in which they occur
+numbers are cut at the median: values below it go left, or those up to it if that leaves too few on the left; names are
+    halved in the order in which they occur
 """
 
 from __future__ import annotations
@@ -36,9 +37,20 @@ def span_of(
 
 @inner
 def cut(
-    x: Floats, order: Indices, first: int, last: int, c: int, is_named: bool, side: NDArray[np.int8], spare: Indices
+    x: Floats,
+    order: Indices,
+    first: int,
+    last: int,
+    c: int,
+    is_named: bool,
+    with_median: bool,
+    side: NDArray[np.int8],
+    spare: Indices,
 ) -> int:
-    """Move the left side of a node before its right side, both in their order; return where the right side begins."""
+    """Move the left side of a node before its right side, both in their order; return where the right side begins.
+
+    with_median: whether the median itself goes left.
+    """
     if is_named:
         distinct = 0
         side[:] = -1
@@ -61,7 +73,7 @@ def cut(
     for p in range(first, last):
         i = order[p]
         v = x[i, c]
-        if side[int(v)] == 1 if is_named else v < middle:
+        if side[int(v)] == 1 if is_named else v < middle or (with_median and v == middle):
             order[left] = i
             left += 1
         else:
@@ -126,15 +138,20 @@ def median_cuts(
             if span[best] < 0:
                 break
             span[best] = -1.0
-            middle = cut(x, order, first, last, best, named[best] != 0, side, spare)
-            if (
-                middle - first >= k
-                and last - middle >= k
-                and is_allowed(rules, order, first, middle, bag, counts)
-                and is_allowed(rules, order, middle, last, bag, counts)
-            ):
+            is_named = named[best] != 0
+            for turn in range(1 if is_named else 2):
+                middle = cut(x, order, first, last, best, is_named, turn == 1, side, spare)
+                if (
+                    middle - first >= k
+                    and last - middle >= k
+                    and is_allowed(rules, order, first, middle, bag, counts)
+                    and is_allowed(rules, order, middle, last, bag, counts)
+                ):
+                    break
+                middle = -1
+                order[first:last] = np.sort(order[first:last])  # as before the cut
+            if middle >= 0:
                 break
-            middle = -1
         if middle < 0:
             for p in range(first, last):
                 label[order[p]] = groups

@@ -99,6 +99,11 @@ def _group_cost(loss: Any, x: Any, w: Any, summary: Any, mass: Any, member: Any,
     return float(np.int64(size[a]) * summary[a, 0])
 
 
+@implement(losses.only_rises, TreeNodes)
+def _only_rises(loss: Any) -> bool:
+    return True
+
+
 @implement(losses.is_allowed, TreeNodes)
 def _is_allowed(
     loss: Any, x: Any, w: Any, summary: Any, mass: Any, member: Any, size: Any, a: int, counts: Any
