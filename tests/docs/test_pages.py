@@ -145,7 +145,7 @@ NUMBERS = "--identifiers name --quasi age,hours,income,expenses,wealth --drop di
 @pytest.mark.parametrize(
     "words",
     [
-        "microaggregate few.csv -k 5 --roles roles.toml --bound",
+        "microaggregate few.csv -k 5 --roles roles.toml --loss gini --bound",
         "microaggregate few.csv -k 5 --roles roles.toml --method vmdav --refine",
         "microaggregate parts/*.csv -k 5 --identifiers name --drop district,sex,education,diagnosis --no-unit "
         "--effort quick --workers 1 -o folder",
