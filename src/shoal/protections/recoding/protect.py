@@ -336,8 +336,7 @@ def _release(
     legend: dict[str, dict[str, list[str]]] = {}
     exact = np.ones(table.rows, dtype=bool)
     every = [(part, column) for part in groups for column in part.columns]
-    with_bounds = [column.name for _, column in every if output.style == "bounds" and column.is_bounded]
-    pairs = pairs_of(with_bounds, table.columns)
+    pairs = pairs_of([c.name for _, c in every if output.style == "bounds" and c.is_bounded], table.columns)
     twice = doubled(table, pairs)
     bounds: dict[str, Any] = {}
     for part, column in every:
@@ -350,10 +349,7 @@ def _release(
             continue
         losses[column.name] = _mean_loss(cover, of_record, part)
         exact &= cover.is_exact[of_record] & ~part.starred
-        used = np.unique(of_record[~part.starred])
-        cut = {text: values for i, (text, values) in enumerate(_entries(cover)) if i in set(used.tolist()) and values}
-        if cut:
-            legend[column.name] = cut
+        legend |= _cut_labels(column.name, cover, of_record[~part.starred])
         cells = _cells(table, column, cover, part, output.style)
         if cells is not None:
             new[column.name] = cells
@@ -390,10 +386,7 @@ def _release(
         original=table,
         frame=suppressed_beside(with_series(twice.protected(new), bounds), unassigned, starred),
         changed=changed,
-        promises=(
-            *class_promises(changed, sets, k, by_name),
-            *(Bounds(pair, name) for name, pair in pairs.items()),
-        ),
+        promises=(*class_promises(changed, sets, k, by_name), *(Bounds(pair, name) for name, pair in pairs.items())),
         k=None if sets else k,
         facts=facts,
         solution=partition,
@@ -438,9 +431,11 @@ def _bound_loss(column: RecodedColumn, cover: Cover, of_record: Ints, part: Reco
     return float(losses.mean()), np.asarray(single, dtype=bool)
 
 
-def _entries(cover: Cover) -> list[tuple[str, list[str]]]:
-    """Return each text with its values, if it was cut."""
-    return [(text, list(cover.legend.get(text, []))) for text in cover.texts]
+def _cut_labels(name: str, cover: Cover, used: Ints) -> dict[str, dict[str, list[str]]]:
+    """Return the values of the cut labels among the used ones, by column; empty if none is cut."""
+    texts = [cover.texts[i] for i in np.unique(used).tolist()]
+    cut = {text: list(cover.legend[text]) for text in texts if cover.legend.get(text)}
+    return {name: cut} if cut else {}
 
 
 def _cells(table: Table, column: RecodedColumn, cover: Cover, part: RecordGroups, style: str) -> Any:
