@@ -149,3 +149,21 @@ def test_the_survey_hangs_together() -> None:
     ages = dict(survey.group_by("diagnosis").agg(pl.mean("age")).iter_rows())
     assert ages["arthritis"] > ages["none"] + 8
     assert survey["wealth"].mean() > 2 * survey["wealth"].median(), "a heavy tail"  # type: ignore[operator]
+
+
+def test_a_survey_of_any_size_is_like_a_survey(tmp_path: Path) -> None:
+    """The same seed gives the same file, columns depend on each other, and some combinations are rare."""
+    assert run("make", "survey", "-o", tmp_path / "s.csv", "--rows", 4000, "--seed", 3).exit_code == 0
+    frame = pl.read_csv(tmp_path / "s.csv")
+    assert frame.equals(datasets.generate("survey", 3, rows=4000)) and frame.shape == (4000, 11)
+    assert not frame.equals(datasets.generate("survey", 4, rows=4000))
+    assert datasets.load("survey").roles.quasi == ("district", "age", "sex", "marital_status", "education",
+                                                  "occupation", "country", "household")  # fmt: skip
+    children = frame.filter(pl.col("age") < 16)
+    assert set(children["marital_status"]) == {"single"} and children["hours"].sum() == 0
+    by_education = frame.filter(pl.col("hours") > 0).group_by("education").agg(pl.col("income").mean())
+    means = dict(by_education.iter_rows())
+    assert means["master"] > 1.3 * means["secondary"]
+    counts = frame.group_by("country").len().sort("len")["len"]
+    assert counts[-1] > 3000 and counts[0] < 10
+    assert frame.select("district", "age", "sex", "occupation").is_unique().mean() > 0.3  # type: ignore[operator]

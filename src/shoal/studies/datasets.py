@@ -21,6 +21,7 @@ from shoal.sources.files import write_file
 from shoal.sources.reading import read
 from shoal.studies import solanas
 from shoal.studies.microfile import military_microfile
+from shoal.studies.survey import KEYS, survey
 from shoal.table.roles import Roles
 from shoal.table.table import Table
 
@@ -237,6 +238,15 @@ KNOWN: dict[str, Dataset] = {
             options={**_SIZE, "clusters": 50},
         ),
         Dataset("random", "independent uniform columns between 0 and 1", "synthetic", generator=_random, options=_SIZE),
+        Dataset(
+            "survey",
+            "persons with numbers, labels and levels that depend on each other",
+            "synthetic",
+            columns=11,
+            used=KEYS,
+            generator=survey,
+            options={"rows": 3000},
+        ),
         Dataset(
             "military",
             "persons by region, with military bases in regions 5 and 29",
