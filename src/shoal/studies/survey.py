@@ -78,20 +78,20 @@ def _marital(rng: np.random.Generator, age: Ints, sex: Ints) -> Ints:
     single = np.where(age < 18, 1.0, np.clip(1.15 - 0.024 * age, 0.1, 1.0))
     widowed = np.clip(0.02 * (age - 58 - 8 * sex), 0.0, 0.6)
     divorced = np.clip(0.004 * (age - 25), 0.0, 0.14)
-    found = np.where(draw < single, 0, np.where(draw > 1 - widowed, 3, np.where(draw > 1 - widowed - divorced, 2, 1)))
-    return np.asarray(np.where(age < 18, 0, found), dtype=np.int64)
+    chosen = np.where(draw < single, 0, np.where(draw > 1 - widowed, 3, np.where(draw > 1 - widowed - divorced, 2, 1)))
+    return np.asarray(np.where(age < 18, 0, chosen), dtype=np.int64)
 
 
 def _occupation(rng: np.random.Generator, age: Ints, school: Ints) -> Ints:
     """Return an occupation that fits the education; children and pensioners have none."""
-    found = np.empty(age.size, dtype=np.int64)
+    chosen = np.empty(age.size, dtype=np.int64)
     for level in range(len(EDUCATION)):
         weights: NDArray[np.float64] = _TRADE * (len(EDUCATION) - 1 - level) + 2.0 * _OFFICE * level
         here = np.flatnonzero(school == level)
-        found[here] = _chosen(rng, weights / weights.sum(), here.size)
-    found[(age < 16) | (age > 66)] = _SPECIAL["none"]
-    found[(age >= 6) & (age < 16)] = _SPECIAL["student"]
-    return found
+        chosen[here] = _chosen(rng, weights / weights.sum(), here.size)
+    chosen[(age < 16) | (age > 66)] = _SPECIAL["none"]
+    chosen[(age >= 6) & (age < 16)] = _SPECIAL["student"]
+    return chosen
 
 
 def _labels(names: tuple[str, ...] | list[str], codes: Ints) -> pl.Series:
