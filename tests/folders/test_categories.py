@@ -285,7 +285,7 @@ def test_a_run_continues_and_a_lost_file_is_made_again(data: Path, tmp_path: Pat
     [
         (lambda f: f.with_columns(pl.col("age").cast(pl.String)), r"part-1.parquet: the column 'age' holds values of"),
         (lambda f: f.drop("age"), r"part-1.parquet lacks 'age'"),
-        (lambda f: f[:0], r"part-1.parquet: .* no r"),
+        (lambda f: f[:0], "part-1.parquet has no records"),
         (lambda f: f.with_columns(age=pl.lit(float("inf"))), r"part-1.parquet: .*infinite"),
     ],
 )

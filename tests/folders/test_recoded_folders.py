@@ -230,8 +230,8 @@ def test_a_run_continues_and_a_lost_file_is_made_again(leaves: Any, data: Path, 
         shoal.recode(shoal.scan(data, on=Here(stop_in_the_round), staging=staged, **ROLES), 5, **LEAVES)
     place = Here()
     again = shoal.recode(shoal.scan(data, on=place, staging=staged, **ROLES), 5, **LEAVES)
-    assert set(place.units) == {"search", "label"} and place.units.count("search") == again.facts["leaves"]
-    (staged / "search-1" / "000000.arrow").unlink()  # what it was made of was dropped, and is made again, too
+    assert set(place.units) == {"search", "label", "collect"} and place.units.count("search") == again.facts["leaves"]
+    (staged / "collect" / "000000.arrow").unlink()  # what it was made of was dropped, and is made again, too
     (staged / "label" / "000002.arrow").unlink()
     with pytest.warns(shoal.errors.ShoalWarning, match="was lost, so its part of the work was done again"):
         again.save(tmp_path / "out")
@@ -247,7 +247,7 @@ def test_a_wrong_text_is_refused(data: Path, tmp_path: Path) -> None:
             path = staged / "label" / "000000.arrow"
             frame = pl.read_ipc(path.read_bytes())
             frame.with_columns(text=pl.Series([f"[{i}]" for i in range(frame.height)])).write_ipc(path)
-            path = staged / "search-1" / "000000.arrow"
+            path = staged / "collect" / "000000.arrow"
             frame = pl.read_ipc(path.read_bytes())
             frame.with_columns(x0=pl.int_range(pl.len(), dtype=pl.Int32) % 3).write_ipc(path)
 

@@ -38,7 +38,7 @@ from shoal.gate.guarantees import Guarantees
 from shoal.gate.known import known_columns
 from shoal.gate.policy import Policy
 
-STAGES = ("values", "shares", "weights", "classes")
+STAGES = ("distinct", "shares", "weights", "classes")
 ORIGINALS, VALUES, WEIGHTS = "-originals", "-values", "-weights"
 PIECE = 4_000_000  # values of a column in memory at once
 Slices = tuple[tuple[int, int], ...]
@@ -247,7 +247,7 @@ class ClassCounter:
             )
             for name in names
         ]
-        facts = dict(zip(names, self.staging.run("values", measure_values, tasks, ()), strict=True))
+        facts = dict(zip(names, self.staging.run("distinct", measure_values, tasks, ()), strict=True))
         near = {name: f["near"] for name, f in facts.items() if "near" in f}
         scales = {name: f["scale"] for name, f in facts.items() if "scale" in f}
         return near, scales, [name for name, f in facts.items() if f.get("is_key")]

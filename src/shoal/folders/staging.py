@@ -155,6 +155,8 @@ class Staging:
             suffixes: The staged files of a unit; by default one without a suffix.
             on_driver: Whether the units run in this process, one after the other, with its threads and its progress.
         """
+        if any(unit.function is not function for unit in self._stages.get(stage, ())[:1]):
+            raise ValueError(f"Two kinds of work stage their results as {stage!r}: give one of them another name.")
         folder = self.folder / stage
         folder.mkdir(exist_ok=True)
         units = [Unit(function, task, folder / f"{i:06d}", suffixes, on_driver) for i, task in enumerate(tasks)]
