@@ -43,11 +43,11 @@ def test_sse_and_centroids_equal_exact_arithmetic(case: tuple[np.ndarray, np.nda
 
 @given(grouped())
 def test_one_group_costs_everything_and_lone_records_nothing(case: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
-    values, _, _ = case
+    values, _, weights = case
     n = len(values)
-    assert sse_of(KPartition(np.zeros(n, dtype=int)), values) == pytest.approx(
-        total_squares(values), rel=1e-6, abs=1e-6
-    )
+    for weigh in (None, weights):
+        total = total_squares(values, weigh)
+        assert sse_of(KPartition(np.zeros(n, dtype=int)), values, weigh) == pytest.approx(total, rel=1e-6, abs=1e-6)
     assert sse_of(KPartition(np.arange(n)), values) == pytest.approx(0, abs=1e-6)
 
 
