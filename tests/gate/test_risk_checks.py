@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
@@ -80,3 +82,14 @@ def test_a_name_that_is_called_confidential_is_pointed_out(role: str) -> None:
         ].status
         == "block"
     )
+
+
+def test_a_class_as_small_as_the_limit_is_a_small_count(tmp_path: Path) -> None:
+    policy = tmp_path / "own.toml"
+    policy.write_text(
+        'title = "Own"\njustification = "Because."\n[thresholds]\nk = 2\nsmall_count = 5\n'
+        '[sources]\nk = "the board"\nsmall_count = "the board"\n'
+    )
+    frame = pl.DataFrame({"town": ["a"] * 5 + ["b"] * 6})
+    finding = shoal.check(frame, frame, quasi=["town"], k=2, policy=policy)["small-counts"]
+    assert finding.figure == 1 and finding.finding == "1 class has 1 to 5 records"
