@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import numpy as np
+import polars as pl
 from hypothesis import strategies as st
 
 from shoal.table.scaling import scale
@@ -46,3 +49,20 @@ def make(kind, n, d, rng):
 def some_weights(n, seed):
     """Weights from a small set, so that ties stay possible."""
     return np.random.default_rng(seed).integers(1, 5, size=n) / 2.0
+
+
+def odd_columns(rng, n):
+    """A frame of one to three odd columns of labels, numbers or dates, for protections that take all kinds."""
+    kinds = {
+        "constant": lambda: [7] * n,
+        "missing": lambda: pl.Series([None] * n, dtype=pl.Float64),
+        "many": lambda: [f"v{value}" for value in rng.integers(0, 5000, n)],
+        "ties": lambda: rng.integers(0, 2, n),
+        "offset": lambda: 1e9 + rng.random(n),
+        "small": lambda: rng.choice([0.0, -0.0, 5e-324, 0.1, 0.3, 0.7], n),
+        "dates": lambda: [dt.date(1900, 1, 1) + dt.timedelta(days=int(x)) for x in rng.integers(0, 60000, n)],
+        "gaps": lambda: [None if x < 0.3 else float(x) for x in rng.random(n)],
+        "bytes": lambda: pl.Series(rng.integers(-128, 128, n), dtype=pl.Int8),
+    }
+    names = rng.choice(sorted(kinds), rng.integers(1, 4), replace=False).tolist()
+    return pl.DataFrame({name: kinds[name]() for name in names})

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
+from odd_records import odd_columns
 from shoal.errors import PromiseError, ShoalWarning, UsageError
 from shoal.report.release import report_files
 
@@ -361,19 +362,8 @@ def test_a_bound_of_one_record_breaks_k(tmp_path: Path) -> None:
 def test_odd_columns_have_true_bounds(seed: int, loss: str) -> None:
     rng = np.random.default_rng(seed)
     n, k = int(rng.integers(4, 60)), int(rng.integers(2, 5))
-    kinds = {
-        "constant": lambda: [7] * n,
-        "missing": lambda: pl.Series([None] * n, dtype=pl.Float64),
-        "many": lambda: [f"v{value}" for value in rng.integers(0, 5000, n)],
-        "ties": lambda: rng.integers(0, 2, n),
-        "offset": lambda: 1e9 + rng.random(n),
-        "small": lambda: rng.choice([0.0, -0.0, 5e-324, 0.1, 0.3, 0.7], n),
-        "dates": lambda: [dt.date(1900, 1, 1) + dt.timedelta(days=int(x)) for x in rng.integers(0, 60000, n)],
-        "gaps": lambda: [None if x < 0.3 else float(x) for x in rng.random(n)],
-        "bytes": lambda: pl.Series(rng.integers(-128, 128, n), dtype=pl.Int8),
-    }
-    names = rng.choice(sorted(kinds), rng.integers(1, 4), replace=False).tolist()
-    frame = pl.DataFrame({name: kinds[name]() for name in names})
+    frame = odd_columns(rng, n)
+    names = frame.columns
     rounded = {name: float(rng.choice([0.1, 0.3, 5.0, 7.0])) for name in names if name in ("small", "gaps", "bytes")}
     options: dict[str, Any] = {"round_ends": rounded} if rounded and loss == "sets" else {}
     release = shoal.recode(frame, min(k, n), quasi=names, loss=loss, style="bounds", effort="quick", **options)

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
+from odd_records import odd_columns
 from shoal.cli import main
 from shoal.errors import PromiseError, ShoalWarning, UsageError
 
@@ -289,17 +290,8 @@ def test_what_has_no_effect_or_no_answer_is_refused(options: dict, words: str) -
 def test_odd_columns_keep_k(seed: int, loss: str, method: str) -> None:
     rng = np.random.default_rng(seed)
     n, k = int(rng.integers(4, 60)), int(rng.integers(2, 5))
-    kinds = {
-        "constant": lambda: [7] * n,
-        "missing": lambda: pl.Series([None] * n, dtype=pl.Float64),
-        "many": lambda: [f"v{value}" for value in rng.integers(0, 5000, n)],
-        "ties": lambda: rng.integers(0, 2, n),
-        "offset": lambda: 1e9 + rng.random(n),
-        "dates": lambda: [dt.date(1900, 1, 1) + dt.timedelta(days=int(x)) for x in rng.integers(0, 60000, n)],
-        "gaps": lambda: [None if x < 0.3 else float(x) for x in rng.random(n)],
-    }
-    names = rng.choice(sorted(kinds), rng.integers(1, 4), replace=False).tolist()
-    frame = pl.DataFrame({name: kinds[name]() for name in names})
+    frame = odd_columns(rng, n)
+    names = frame.columns
     quick = {"effort": "quick"} if method == "search" else {}
     release = shoal.recode(frame, min(k, n), quasi=names, loss=loss, method=method, **quick)
     release.verify()
